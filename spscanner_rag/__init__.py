@@ -12,7 +12,9 @@ __all__ = ["Passage", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
 
 _MODULES = {
     "Passage": "spscanner_rag.results",
-    "RemoteScanner": "spscanner_rag.baselines.remote_scanner",  # its types are in spscanner_rag.baselines
+    "RemoteScanner": (
+        "spscanner_rag.baselines.remote_scanner"
+    ),  # its types are in spscanner_rag.baselines
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",
@@ -20,7 +22,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    # Modules are imported when a name is first used: they need torch, which is slow to import.
+    # Modules are imported when a name is first used: they need torch, which is slow to
+    # import.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_MODULES[name]), name)

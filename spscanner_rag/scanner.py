@@ -19,7 +19,13 @@ from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.scan_result import RankedDocument, rank_results
 from spscanner_rag.results.selection import Aggregation, check_aggregation
-from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens, use_threads
+from spscanner_rag.scan.devices import (
+    Choice,
+    check_names,
+    choose,
+    default_segment_tokens,
+    use_threads,
+)
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
@@ -38,16 +44,16 @@ class Scanner:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
-        From `spscanner_rag.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
-    window_tokens : int or None, optional
-        Read the text in windows of this many tokens, half overlapping, and average their logits; None
-        reads any length in one pass. Default: the checkpoint's setting.
-    segment_tokens : int, optional
-        Tokens per forward pass. Bounds memory; changes only rounding. Default: by device, and on a CPU also by the
-        model's width. Never more than the backend's kernels can index.
-    segmenter : Segmenter or str, optional
-        Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
+    checkpoint : Checkpoint From `spscanner_rag.checkpoint.load_checkpoint`. Most
+        callers want `from_pretrained`.
+    window_tokens : int or None, optional Read the text in windows of this many tokens,
+        half overlapping, and average their logits; None reads any length in one pass.
+        Default: the checkpoint's setting.
+    segment_tokens : int, optional Tokens per forward pass. Bounds memory; changes only
+        rounding. Default: by device, and on a CPU also by the model's width. Never more
+        than the backend's kernels can index.
+    segmenter : Segmenter or str, optional Anything with a ``segment(text)`` method, or
+        "sentence" or "reference". Default: the checkpoint's.
     choice, backend_reason : optional
         Why device, dtype and kernels are what they are, for `spscanner info`.
     local_files_only : bool, default False
@@ -74,7 +80,9 @@ class Scanner:
         self.checkpoint = checkpoint
         model, settings = checkpoint.model, checkpoint.settings
         self.device, self.dtype = model.device, model.dtype
-        self.device_reason = choice.device_reason if choice else "where the model was loaded"
+        self.device_reason = (
+            choice.device_reason if choice else "where the model was loaded"
+        )
         self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
         self.backend, self.backend_reason = model.kernels.name, backend_reason
         if isinstance(window_tokens, CheckpointDefault):
@@ -87,7 +95,9 @@ class Scanner:
         if (settings.segmenter if segmenter is None else segmenter) == "reference":
             segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
-        self.pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
+        self.pipeline = Pipeline(
+            model, self.reading, self.window_tokens, self.segment_tokens
+        )
 
     @classmethod
     def from_pretrained(
@@ -112,23 +122,24 @@ class Scanner:
 
         Parameters
         ----------
-        model : str or Path, optional
-            A local folder or a Hub id such as "MambaRetriever/SPScanner-130m". Default: the bundled checkpoint.
+        model : str or Path, optional A local folder or a Hub id such as
+            "MambaRetriever/SPScanner-130m". Default: the bundled checkpoint.
         device : str or torch.device, default "auto"
             "auto" takes CUDA, then MPS, then the CPU.
-        dtype : str or torch.dtype, default "auto"
-            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively and faster.
-        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
-            What computes the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's Triton
-            kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU if they are installed, else torch.
-        window_tokens, segment_tokens, segmenter
-            As for `Scanner`.
+        dtype : str or torch.dtype, default "auto" "float32" or "bfloat16"; "auto" takes
+            bfloat16 where the hardware multiplies it natively and faster.
+        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto" What computes
+        the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's
+        Triton kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU if
+        they are installed, else torch. window_tokens, segment_tokens, segmenter As for
+        `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
             Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
-        encoder : str, Path or object, default "default"
-            What makes the vectors of sentences, which match a question asked in other words. "default": the
-            checkpoint's own, if it has one; or the file, folder or Hub id of a BERT-like sentence-transformers
-            model, or an embedding object of LangChain, LlamaIndex or sentence-transformers. None: no encoder.
+        encoder : str, Path or object, default "default" What makes the vectors of
+            sentences, which match a question asked in other words. "default": the
+            checkpoint's own, if it has one; or the file, folder or Hub id of a
+            BERT-like sentence-transformers model, or an embedding object of LangChain,
+            LlamaIndex or sentence-transformers. None: no encoder.
         revision : str, optional
             Branch, tag or commit on the Hub.
         token : str or bool, optional
@@ -137,9 +148,9 @@ class Scanner:
             Folder for downloads. Default: huggingface_hub's cache.
         local_files_only : bool, default False
             Never use the network.
-        threads : int, optional
-            Threads that compute on the CPU; they are set for the whole process. Default: torch's number, at most
-            one for each physical core that the process may use.
+        threads : int, optional Threads that compute on the CPU; they are set for the
+            whole process. Default: torch's number, at most one for each physical core
+            that the process may use.
 
         Raises
         ------
@@ -150,7 +161,9 @@ class Scanner:
         ImportError
             If numba or mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
-        check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
+        check_options(
+            window_tokens, segment_tokens, segmenter
+        )  # before anything is loaded
         use_threads(threads)  # before dtypes are measured with them
         choice = choose(device, dtype)
         kernels, backend_reason = choose_backend(backend, choice.device)
@@ -186,7 +199,8 @@ class Scanner:
     ) -> None:
         """Raise the errors of `from_pretrained` that can be found without loading anything.
 
-        Neither network nor devices are used: any possible Hub id passes, and so does "cuda" on any machine.
+        Neither network nor devices are used: any possible Hub id passes, and so does
+        "cuda" on any machine.
         """
         check_names(device, dtype)
         check_backend(backend)
@@ -194,7 +208,10 @@ class Scanner:
 
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
-        return f"Scanner({self.checkpoint.source!r}, device={str(self.device)!r}, dtype={dtype!r})"
+        return (
+            f"Scanner({self.checkpoint.source!r}, device={str(self.device)!r},"
+            f" dtype={dtype!r})"
+        )
 
     def scan(
         self,
@@ -210,13 +227,13 @@ class Scanner:
         ----------
         query : str
             The question; not empty.
-        text : str or document
-            The whole document, of any length. A document from `spscanner_rag.files.read` is cut into sentences
-            with regard to its headings, fences and tables.
+        text : str or document The whole document, of any length. A document from
+            `spscanner_rag.files.read` is cut into sentences with regard to its
+            headings, fences and tables.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
-        cancelled : callable, optional
-            Called before and while a text is prepared and after every forward pass; True stops the scan.
+        cancelled : callable, optional Called before and while a text is prepared and
+            after every forward pass; True stops the scan.
 
         Returns
         -------
@@ -233,7 +250,9 @@ class Scanner:
         ScanCancelled
             If ``cancelled`` returned True.
         """
-        return self.scan_many([(query, text)], progress=progress, cancelled=cancelled)[0]
+        return self.scan_many([(query, text)], progress=progress, cancelled=cancelled)[
+            0
+        ]
 
     def scan_many(
         self,
@@ -244,22 +263,25 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[ScanResult]:
-        """Scan several pairs of question and text; pairs of similar length share a forward pass.
+        """Scan several pairs of question and text.
 
-        All pairs are checked before any is read; the errors are those of `scan`. Each text is read on its own.
-        Logits of different texts are comparable only if their words were counted together, with ``together`` or
-        ``collection``, or if the checkpoint has no lexical channel, like the published ones.
+        Pairs of similar length share a forward pass.
+
+        All pairs are checked before any is read; the errors are those of `scan`. Each
+        text is read on its own. Logits of different texts are comparable only if their
+        words were counted together, with ``together`` or ``collection``, or if the
+        checkpoint has no lexical channel, like the published ones.
 
         Parameters
         ----------
-        pairs : iterable of (query, text)
-            The results have the same order. A text is cut and tokenized once for consecutive pairs with it. A
+        pairs : iterable of (query, text) The results have the same order. A text is cut
+            and tokenized once for consecutive pairs with it. A
             ``pipeline.request(query, text)`` may replace a pair.
-        together : bool, default False
-            Whether the texts are one collection: how rare a word is, and how much a sentence stands out, is then
-            measured over all of them. A collection of one text changes nothing.
-        collection : CollectionIndex, optional
-            The words of a larger collection that the texts belong to, instead of ``together``.
+        together : bool, default False Whether the texts are one collection: how rare a
+            word is, and how much a sentence stands out, is then measured over all of
+            them. A collection of one text changes nothing.
+        collection : CollectionIndex, optional The words of a larger collection that the
+            texts belong to, instead of ``together``.
         progress, cancelled : callable, optional
             As for `scan`.
         """
@@ -273,8 +295,13 @@ class Scanner:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> list[ScanResult]:
-        counter = token_counter(self.checkpoint.tokenizer)  # so that results do not keep the model in memory
-        return [scored.result(counter) for scored in self.pipeline.run(requests, meter, collection, together)]
+        counter = token_counter(
+            self.checkpoint.tokenizer
+        )  # so that results do not keep the model in memory
+        return [
+            scored.result(counter)
+            for scored in self.pipeline.run(requests, meter, collection, together)
+        ]
 
     def rank(
         self,
@@ -294,20 +321,30 @@ class Scanner:
             As for `scan`, with its errors.
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
-        aggregation : str, default "max"
-            How a document's score is computed from its sentences' logits; see `ScanResult.document_score`.
+        aggregation : str, default "max" How a document's score is computed from its
+            sentences' logits; see `ScanResult.document_score`.
         """
         if isinstance(documents, str):
-            raise TypeError("documents: got one string; expected several texts, such as [text]")
+            raise TypeError(
+                "documents: got one string; expected several texts, such as [text]"
+            )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
-            raise ValueError(f"top_k: got {top_k!r}; expected an integer of at least 1, or None for all")
+            raise ValueError(
+                f"top_k: got {top_k!r}; expected an integer of at least 1, or None"
+                " for all"
+            )
         check_aggregation(aggregation)
         requests = [self.pipeline.request(query, text) for text in documents]
-        results = self._results(requests, Meter(progress, cancelled), None, together=True)
+        results = self._results(
+            requests, Meter(progress, cancelled), None, together=True
+        )
         return rank_results(results, aggregation)[:top_k]
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units that `scan` scores; for a document with blocks, use `scorers.segment`."""
+        """Cut a text into the units that `scan` scores.
+
+        For a document with blocks, use `scorers.segment`.
+        """
         return list(self.reading.cut(text))
 
     def score_units(
@@ -319,8 +356,13 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> NDArray[np.float32]:
-        """Logits of given units of a text, (units,); other arguments and errors are those of `scan`."""
-        return self.score_units_many([(query, text, units)], progress=progress, cancelled=cancelled)[0]
+        """Logits of given units of a text, (units,).
+
+        Other arguments and errors are those of `scan`.
+        """
+        return self.score_units_many(
+            [(query, text, units)], progress=progress, cancelled=cancelled
+        )[0]
 
     def score_units_many(
         self,
@@ -332,11 +374,16 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """Do as `scan_many`, but read the ``model_text`` of given units; return the logits, (units,), per request.
+        """Do as `scan_many`, but read the ``model_text`` of given units.
 
-        The probability that each text answers, as in `ScanResult.answerable`, is appended to ``answers``.
+        Return the logits, (units,), per request.
+
+        The probability that each text answers, as in `ScanResult.answerable`, is
+        appended to ``answers``.
         """
-        checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
+        checked = [
+            self.pipeline.request(query, text, units) for query, text, units in requests
+        ]
         meter = Meter(progress, cancelled)
         scored = list(self.pipeline.run(checked, meter, collection, together))
         if answers is not None:
@@ -350,8 +397,15 @@ class Scanner:
 
     @property
     def says_answers(self) -> bool:
-        """True if results have the probability that the text answers the question; see `ScanResult`."""
-        return self.meaning is not None and self.meaning.own and self.meaning.weights.answer_scale > 0
+        """True if results have the probability that the text answers the question.
+
+        See `ScanResult`.
+        """
+        return (
+            self.meaning is not None
+            and self.meaning.own
+            and self.meaning.weights.answer_scale > 0
+        )
 
     @property
     def uses_collection(self) -> bool:

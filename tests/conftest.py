@@ -1,14 +1,22 @@
-"""Fixtures for all tests. No test reaches the network: sockets are blocked and the Hub client is offline."""
+"""Fixtures for all tests.
+
+No test reaches the network: sockets are blocked and the Hub client is offline.
+"""
 
 import os
 
-# Read when huggingface_hub, transformers and torch are imported, so set before anything else.
+# Read when huggingface_hub, transformers and torch are imported, so set before anything
+# else.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-os.environ["SPSCANNER_CACHE"] = os.path.join(os.devnull, "none")  # nothing can be stored there
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow on a busy machine
+os.environ["SPSCANNER_CACHE"] = os.path.join(
+    os.devnull, "none"
+)  # nothing can be stored there
+os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # spinning threads are slow on a busy machine
 
 import inspect
 import io
@@ -24,7 +32,15 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
@@ -49,7 +65,8 @@ Why did they leave the island? Because the well was dry, and because the winter 
 
 
 BERT_WORDS = (
-    "who signed the treaty keeper wrote date in book he and captain left it rained bell rang well was dry"
+    "who signed the treaty keeper wrote date in book he and captain left it rained bell"
+    " rang well was dry"
 )
 
 
@@ -73,13 +90,17 @@ def _the_default_stays_bundled() -> Iterator[None]:
     yield
     for key, scanner in shared_scanners._shared.items():
         if key[0] == (type(None), None) and isinstance(scanner, Scanner):
-            assert scanner.checkpoint.source == "default", "call forget_shared_scanners() at the end"
+            assert scanner.checkpoint.source == "default", (
+                "call forget_shared_scanners() at the end"
+            )
 
 
 @pytest.fixture(scope="session")
 def oracles() -> Path:
     """Folder with the outputs of the original code, beside a checkout."""
-    folder = Path(os.environ.get("SPSCANNER_ORACLES") or REPOSITORY.parent / "shared" / "oracles")
+    folder = Path(
+        os.environ.get("SPSCANNER_ORACLES") or REPOSITORY.parent / "shared" / "oracles"
+    )
     if not folder.is_dir():
         reason = f"no oracle folder at {folder}: set SPSCANNER_ORACLES to where it is"
         if os.environ.get("CI") == "true":
@@ -111,17 +132,27 @@ def tiny_tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="session")
-def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_checkpoint(
+    tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Folder of a small random scanner in our own layout, with re-anchoring and the whole lexical channel."""
     config = Mamba2Config(
-        d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
+        d_model=32,
+        n_layer=2,
+        vocab_size=tiny_tokenizer.get_vocab_size(),
+        d_state=16,
+        headdim=16,
+        ngroups=2,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = ScannerModel(config, match_embedding=True, lexical_prior=True, surroundings=True)
+        model = ScannerModel(
+            config, match_embedding=True, lexical_prior=True, surroundings=True
+        )
         assert model.binary_head is not None
         assert model.surroundings is not None
-        # Logits that differ clearly from sentence to sentence, so that rankings can be compared.
+        # Logits that differ clearly from sentence to sentence, so that rankings can be
+        # compared.
         torch.nn.init.normal_(model.binary_head.weight)
         torch.nn.init.normal_(model.surroundings.weight, std=0.2)
     settings = ScannerSettings(
@@ -139,27 +170,40 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="session")
-def windowed_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def windowed_checkpoint(
+    tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Reads like the published scanners (reference units, windows), with the tiny tokenizer."""
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        config = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
+        config = Mamba2Config(
+            d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8
+        )
         model = ScannerModel(config)
         assert model.binary_head is not None
         torch.nn.init.normal_(model.backbone.embedding.weight)
         torch.nn.init.normal_(model.binary_head.weight)
     folder = tmp_path_factory.mktemp("checkpoints") / "windowed"
-    save_checkpoint(folder, model, ScannerSettings("reference", window_tokens=100), tiny_tokenizer)
+    save_checkpoint(
+        folder, model, ScannerSettings("reference", window_tokens=100), tiny_tokenizer
+    )
     return folder
 
 
 @pytest.fixture(scope="session")
-def published_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published_checkpoint(
+    tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The layout and the vocabulary of the published scanners, with the tiny tokenizer."""
     with torch.random.fork_rng():
         torch.manual_seed(2)
         config = Mamba2Config(
-            d_model=8, n_layer=1, vocab_size=50277, pad_vocab_size_multiple=16, d_state=4, headdim=8
+            d_model=8,
+            n_layer=1,
+            vocab_size=50277,
+            pad_vocab_size_multiple=16,
+            d_state=4,
+            headdim=8,
         )
         model = ScannerModel(config)
         torch.nn.init.normal_(model.backbone.embedding.weight)
@@ -180,9 +224,18 @@ def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as installed."""
-    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(REPOSITORY))
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(
+        str(REPOSITORY)
+    )
     return Path(
-        next(iter(builder.build(directory=str(tmp_path_factory.mktemp("wheel")), versions=["standard"])))
+        next(
+            iter(
+                builder.build(
+                    directory=str(tmp_path_factory.mktemp("wheel")),
+                    versions=["standard"],
+                )
+            )
+        )
     )
 
 
@@ -199,10 +252,16 @@ def save_bert() -> Callable[[Path, int | None], Path]:
 
 
 def _save_bert(folder: Path, labels: int | None) -> Path:
-    """A BERT with one small layer, random weights and a vocabulary of words; with labels, a classifier."""
+    """A BERT with one small layer, random weights and a vocabulary of words.
+
+    With labels, a classifier.
+    """
     transformers = pytest.importorskip("transformers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = {word: number for number, word in enumerate([*special, *".!?", *BERT_WORDS.split()])}
+    vocabulary = {
+        word: number
+        for number, word in enumerate([*special, *".!?", *BERT_WORDS.split()])
+    }
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -225,14 +284,19 @@ def _save_bert(folder: Path, labels: int | None) -> Path:
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = transformers.BertModel if labels is None else transformers.BertForSequenceClassification
+        model = (
+            transformers.BertModel
+            if labels is None
+            else transformers.BertForSequenceClassification
+        )
         model(config).save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def bert_folder(
-    save_bert: Callable[[Path, int | None], Path], tmp_path_factory: pytest.TempPathFactory
+    save_bert: Callable[[Path, int | None], Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The folder of a BERT-like model, as its library saves it."""
     return save_bert(tmp_path_factory.mktemp("bert"), None)
@@ -254,15 +318,23 @@ def encoder(encoder_file: EncoderFile) -> TokenEncoder:
 def browser() -> Iterator[Any]:
     """Chromium, if it is installed.
 
-    Playwright keeps an event loop running in this thread while it is open; the tests of other modules, which start
-    loops of their own, must not meet it.
+    Playwright keeps an event loop running in this thread while it is open; the tests of
+    other modules, which start loops of their own, must not meet it.
     """
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         pytest.skip("no chromium on this machine: install the package chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed"
+    )
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 
@@ -286,25 +358,34 @@ class Visit:
         """Wait until something holds, since a page scrolls, and reports its position, only in the next frame."""
         end = time.monotonic() + seconds
         while not holds():
-            assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(holds).strip()}"
+            assert time.monotonic() < end, (
+                f"not within {seconds:g} s: {inspect.getsource(holds).strip()}"
+            )
             self.page.wait_for_timeout(20)
 
     def top_of(self, selector: str) -> float:
         return float(self.page.locator(selector).bounding_box()["y"])
 
     def style(self, selector: str, name: str) -> str:
-        script = "([selector, name]) => getComputedStyle(document.querySelector(selector))[name]"
+        script = (
+            "([selector, name]) =>"
+            " getComputedStyle(document.querySelector(selector))[name]"
+        )
         return str(self.page.evaluate(script, [selector, name]))
 
     def brightness(self, selector: str, name: str) -> float:
         """A colour's brightness, from 0 to 1."""
-        red, green, blue = self.style(selector, name).split("(")[1].rstrip(")").split(",")[:3]
+        red, green, blue = (
+            self.style(selector, name).split("(")[1].rstrip(")").split(",")[:3]
+        )
         return (float(red) + float(green) + float(blue)) / 765
 
     def finish(self) -> None:
         self.context.close()
         assert self.troubles == []
-        assert {address.partition("#")[0] for address in self.requests} == {self.address}
+        assert {address.partition("#")[0] for address in self.requests} == {
+            self.address
+        }
 
 
 @pytest.fixture
@@ -317,10 +398,11 @@ def visit(browser: Any) -> Callable[..., Visit]:
 def hostile_markup() -> str:
     """Markup that must not act in a browser."""
     return (
-        "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
-        "<style>body{display:none}</style></style><a href=\"javascript:alert('owned')\">click</a>"
-        "<link rel=stylesheet href=//x.example/a.css><iframe src=http://x.example></iframe>"
-        " \x1b]8;;x\x07 \u202eevil\u202c \ud800 \x00"
+        "<script>document.title='owned'</script><img src='http://x.example/a.png'"
+        " onerror=\"alert('owned')\"><style>body{display:none}</style></style><a"
+        " href=\"javascript:alert('owned')\">click</a><link rel=stylesheet"
+        " href=//x.example/a.css><iframe src=http://x.example></iframe> \x1b]8;;x\x07"
+        " \u202eevil\u202c \ud800 \x00"
     )
 
 
@@ -347,7 +429,9 @@ def pdf_of() -> Callable[..., bytes]:
     pytest.importorskip("pypdf")
 
     def pdf_of(
-        pages: Sequence[Sequence[str]], *, finish: Callable[[Any], None] = lambda writer: None
+        pages: Sequence[Sequence[str]],
+        *,
+        finish: Callable[[Any], None] = lambda writer: None,
     ) -> bytes:
         from pypdf import PdfWriter
         from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
@@ -364,11 +448,20 @@ def pdf_of() -> Callable[..., bytes]:
         fonts = DictionaryObject({NameObject("/F1"): writer._add_object(font)})
         for lines in pages:
             page = writer.add_blank_page(width=595, height=842)
-            page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-            escaped = (line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in lines)
+            page[NameObject("/Resources")] = DictionaryObject(
+                {NameObject("/Font"): fonts}
+            )
+            escaped = (
+                line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+                for line in lines
+            )
             shown = "".join(f"({line}) Tj T*\n" for line in escaped)
             stream = DecodedStreamObject()
-            stream.set_data(f"BT /F1 11 Tf 14 TL 60 780 Td\n{shown}ET".encode("cp1252") if lines else b"")
+            stream.set_data(
+                f"BT /F1 11 Tf 14 TL 60 780 Td\n{shown}ET".encode("cp1252")
+                if lines
+                else b""
+            )
             page[NameObject("/Contents")] = writer._add_object(stream)
         finish(writer)
         file = io.BytesIO()

@@ -13,10 +13,14 @@ from spscanner_rag.text.units import Unit
 class ScoredBy:
     """Takes its logits from a function of question, text and units; counts no tokens."""
 
-    def __init__(self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]]) -> None:
+    def __init__(
+        self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]]
+    ) -> None:
         self.logits = logits
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         return np.array(list(self.logits(query, text, units)), np.float32)
 
 
@@ -25,12 +29,24 @@ EQUAL = ScoredBy(lambda query, text, units: [1.0] * len(units))
 
 
 def result_of(
-    sentences: Sequence[str], logits: Sequence[float], between: str = " ", *, query: str = "q", **fields: Any
+    sentences: Sequence[str],
+    logits: Sequence[float],
+    between: str = " ",
+    *,
+    query: str = "q",
+    **fields: Any,
 ) -> ScanResult:
     """A result whose text consists of these sentences."""
     ends = np.cumsum([len(one) + len(between) for one in sentences]) - len(between)
     starts = ends - [len(one) for one in sentences]
-    return ScanResult(query, between.join(sentences), starts, ends, np.array(logits, np.float32), **fields)
+    return ScanResult(
+        query,
+        between.join(sentences),
+        starts,
+        ends,
+        np.array(logits, np.float32),
+        **fields,
+    )
 
 
 def words(text: str) -> int:

@@ -1,7 +1,8 @@
 """The wheel in environments that contain its requirements and nothing else.
 
-Such an environment is a folder of links to the installed distributions that the requirements name, directly
-or through others, in an interpreter that sees no other folder. Building it needs no index.
+Such an environment is a folder of links to the installed distributions that the
+requirements name, directly or through others, in an interpreter that sees no other
+folder. Building it needs no index.
 """
 
 import subprocess
@@ -42,21 +43,28 @@ else:
 """
 MODULES = {
     "langchain": ["langchain_spscanner"],
-    "llama-index": ["llama_index.retrievers.spscanner", "llama_index.postprocessor.spscanner"],
+    "llama-index": [
+        "llama_index.retrievers.spscanner",
+        "llama_index.postprocessor.spscanner",
+    ],
 }
 
 
 def required(wheel: Path, extra: str) -> Iterator[Distribution]:
     """The distributions that the wheel requires with an extra, without repeats."""
     with zipfile.ZipFile(wheel) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        name = next(
+            name for name in archive.namelist() if name.endswith(".dist-info/METADATA")
+        )
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
     waiting = [(line, extra) for line in metadata.get_all("Requires-Dist") or []]
     seen: set[tuple[str, str]] = set()
     while waiting:
         line, wanted = waiting.pop()
         requirement = Requirement(line)
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": wanted}):
+        if requirement.marker is not None and not requirement.marker.evaluate(
+            {"extra": wanted}
+        ):
             continue
         for inner in ("", *requirement.extras):
             key = (canonicalize_name(requirement.name), inner)
@@ -73,11 +81,24 @@ def required(wheel: Path, extra: str) -> Iterator[Distribution]:
 
 
 def link(found: Distribution, site: Path) -> None:
-    """Put a distribution into a folder of packages; folders that several may share are created, not linked."""
-    for top in {Path(file.parts[0]) for file in found.files or [] if ".." not in file.parts}:
+    """Put a distribution into a folder of packages.
+
+    Folders that several may share are created, not linked.
+    """
+    for top in {
+        Path(file.parts[0]) for file in found.files or [] if ".." not in file.parts
+    }:
         source = Path(str(found.locate_file(top)))
-        namespace = source.is_dir() and not (source / "__init__.py").exists() and top.suffix != ".dist-info"
-        pairs = [(top / child.name, child) for child in source.iterdir()] if namespace else [(top, source)]
+        namespace = (
+            source.is_dir()
+            and not (source / "__init__.py").exists()
+            and top.suffix != ".dist-info"
+        )
+        pairs = (
+            [(top / child.name, child) for child in source.iterdir()]
+            if namespace
+            else [(top, source)]
+        )
         for name, place in pairs:
             (site / name).parent.mkdir(exist_ok=True)
             if place.exists() and not (site / name).exists():
@@ -93,12 +114,24 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
         link(found, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    code = [f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n", SCAN, *([] if extra else [CORE])]
+    code = [
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n",
+        SCAN,
+        *([] if extra else [CORE]),
+    ]
     for other, modules in MODULES.items():
         for module in modules:
             line = f"import {module}\n"
-            code.append(line if other == extra else MISSING.format(module=module, extra=other))
+            code.append(
+                line if other == extra else MISSING.format(module=module, extra=other)
+            )
     # -I and -S: neither the environment of the tests nor this folder
     command = [sys.executable, "-I", "-S", "-c", "".join(code)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env={"HF_HUB_OFFLINE": "1"})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={"HF_HUB_OFFLINE": "1"},
+    )
     assert done.returncode == 0, done.stderr

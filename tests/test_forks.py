@@ -1,4 +1,7 @@
-"""A scanner answers in a forked child. Each test forks in a separate program, so that a hang ends with it."""
+"""A scanner answers in a forked child.
+
+Each test forks in a separate program, so that a hang ends with it.
+"""
 
 import os
 import subprocess
@@ -61,7 +64,9 @@ def run(program: str, *arguments: object, python: str = COMMON) -> str:
     ]
     environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE", "TQDM_DISABLE": "1"}
     environment.pop("OMP_NUM_THREADS", None)
-    done = subprocess.run(command, timeout=4 * PATIENCE, capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        command, timeout=4 * PATIENCE, capture_output=True, text=True, env=environment
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -114,16 +119,22 @@ def test_a_child_scans_beside_its_event_loop() -> None:
     """)
 
 
-def test_one_thread_stays_one_thread_and_other_systems_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_stays_one_thread_and_other_systems_need_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls: list[int] = []
     monkeypatch.setattr(backends, "_alone", False)
     monkeypatch.setattr(backends.torch, "set_num_threads", calls.append)
     for threads, expected in ((1, []), (3, [1])):
-        monkeypatch.setattr(backends.torch, "get_num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            backends.torch, "get_num_threads", lambda threads=threads: threads
+        )
         backends._compute_alone()
         assert calls == expected
     registered: list[Any] = []
-    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: registered.append(hooks))
+    monkeypatch.setattr(
+        os, "register_at_fork", lambda **hooks: registered.append(hooks)
+    )
     backends.compute_in_forks.__wrapped__()
     assert registered == [{"after_in_child": backends._compute_alone}]
     monkeypatch.delattr(os, "register_at_fork")

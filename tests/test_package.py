@@ -34,10 +34,17 @@ NOT_FOR_USERS = {"dev", "docs"}
 
 
 def python(code: str, **environment: str) -> str:
-    """Run code in a fresh interpreter that does not see the current folder; return everything it printed."""
+    """Run code in a fresh interpreter that does not see the current folder.
+
+    Return everything it printed.
+    """
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -45,10 +52,15 @@ def python(code: str, **environment: str) -> str:
 
 @cache
 def extras() -> dict[str, list[Requirement]]:
-    """Extra -> its requirements, with extras within extras resolved; "" is the core. From the wheel's metadata."""
+    """Extra -> its requirements, with extras within extras resolved; "" is the core.
+
+    From the wheel's metadata.
+    """
     core = WheelBuilder(str(REPOSITORY)).metadata.core
     asked = {"": core.dependencies, **core.optional_dependencies}
-    return {extra: [Requirement(line) for line in lines] for extra, lines in asked.items()}
+    return {
+        extra: [Requirement(line) for line in lines] for extra, lines in asked.items()
+    }
 
 
 def packages(extra: str) -> set[str]:
@@ -58,7 +70,11 @@ def packages(extra: str) -> set[str]:
 
 def import_name(distribution: str) -> str:
     """The import name of a distribution."""
-    others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer", "haystack-ai": "haystack"}
+    others = {
+        "llama-index-core": "llama_index.core",
+        "pystemmer": "Stemmer",
+        "haystack-ai": "haystack",
+    }
     others["markdown-it-py"] = "markdown_it"
     return others.get(distribution, distribution.replace("-", "_"))
 
@@ -81,12 +97,22 @@ def imported_by_the_code() -> set[str]:
                 yield str(node.module)
                 by_name |= any(alias.name == "needed" for alias in node.names)
         if by_name:
-            strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+            strings = (
+                node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)
+            )
             yield from (text for text in strings if isinstance(text, str))
 
-    roots = (REPOSITORY / name for name in ("spscanner_rag", "integrations", "examples"))
-    modules = {name for root in roots for path in root.rglob("*.py") for name in named(path)}
-    return {".".join(name.split(".")[:end]) for name in modules for end in range(1, name.count(".") + 2)}
+    roots = (
+        REPOSITORY / name for name in ("spscanner_rag", "integrations", "examples")
+    )
+    modules = {
+        name for root in roots for path in root.rglob("*.py") for name in named(path)
+    }
+    return {
+        ".".join(name.split(".")[:end])
+        for name in modules
+        for end in range(1, name.count(".") + 2)
+    }
 
 
 def test_a_scorer_needs_numpy_and_the_segmenter_alone() -> None:
@@ -113,7 +139,7 @@ def test_public_names() -> None:
     for name in (*names, "RemoteScanner"):
         assert getattr(spscanner_rag, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Scaner'"):
-        spscanner_rag.Scaner  # noqa: B018
+        spscanner_rag.Scaner  # noqa: B018, RUF100
 
 
 def test_one_version_everywhere() -> None:
@@ -129,13 +155,24 @@ def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
 
 @pytest.mark.parametrize("extra", sorted(set(extras()) - NOT_FOR_USERS))
 def test_code_stands_behind_every_requirement(extra: str) -> None:
-    asked = packages(extra) - {"h11"}  # uvicorn's dependency, listed for its minimum version
-    assert {name for name in asked if import_name(name) not in imported_by_the_code()} == set()
+    asked = packages(extra) - {
+        "h11"
+    }  # uvicorn's dependency, listed for its minimum version
+    assert {
+        name for name in asked if import_name(name) not in imported_by_the_code()
+    } == set()
 
 
 def test_the_core_needs_no_framework() -> None:
     frameworks = "haystack-ai llama-index-core langchain langchain-core"
-    optional = {*frameworks.split(), "transformers", "sentence-transformers", "bm25s", "lxml", "pypdfium2"}
+    optional = {
+        *frameworks.split(),
+        "transformers",
+        "sentence-transformers",
+        "bm25s",
+        "lxml",
+        "pypdfium2",
+    }
     assert packages("").isdisjoint(optional)
     assert optional <= set().union(*map(packages, extras()))
 
@@ -146,7 +183,10 @@ def test_the_core_needs_no_framework() -> None:
         ("", "torch numpy tokenizers huggingface_hub nltk transformers"),
         (
             "Scanner ScanResult",
-            "llama_index langchain_core transformers sentence_transformers bm25s mamba_ssm",
+            (
+                "llama_index langchain_core transformers sentence_transformers bm25s"
+                " mamba_ssm"
+            ),
         ),
     ],
 )
@@ -164,11 +204,15 @@ def test_constraints_pin_every_requirement_within_its_range() -> None:
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     pins = {canonicalize_name(name): pin for name, pin in pairs}
     tested_apart = {"mamba-ssm", "einops"}  # with the versions of .ci/cuda-interpret
-    for requirement in (requirement for asked in extras().values() for requirement in asked):
+    for requirement in (
+        requirement for asked in extras().values() for requirement in asked
+    ):
         name = canonicalize_name(requirement.name)
         if name not in tested_apart:
             assert requirement.specifier.contains(pins[name]), requirement
-    assert not [pin for pin in pins.values() if "+" in pin], "a local build label fits one index only"
+    assert not [pin for pin in pins.values() if "+" in pin], (
+        "a local build label fits one index only"
+    )
     assert len(pins) == len(pairs), "a package is named twice"
 
 
@@ -179,13 +223,19 @@ KNOWN_FAULTS = {
     "nltk": ("3.9.4", "CVE-2026-12243, CVE-2025-14009: paths of data"),
     "torch": ("2.5.1", "CVE-2025-32434: weights_only"),
 }
-"""The last version with the fault, and the fault: no requirement admits this version."""
+"""The last version with the fault, and the fault: no requirement admits this
+version."""
 
 
 @pytest.mark.parametrize("name", KNOWN_FAULTS)
 def test_no_requirement_admits_a_version_with_a_known_fault(name: str) -> None:
     version, fault = KNOWN_FAULTS[name]
-    asked = {each for group in extras().values() for each in group if canonicalize_name(each.name) == name}
+    asked = {
+        each
+        for group in extras().values()
+        for each in group
+        if canonicalize_name(each.name) == name
+    }
     assert asked
     assert not [str(each) for each in asked if each.specifier.contains(version)], fault
 
@@ -204,15 +254,37 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         folder = name.replace(".", "/")
         assert {f"{folder}/__init__.py", f"{folder}/py.typed"} <= set(names)
     haystack = ("haystack_integrations", "haystack_integrations/components")
-    for namespace in ("llama_index", "llama_index/postprocessor", "llama_index/retrievers", *haystack):
-        assert f"{namespace}/__init__.py" not in names, "other distributions share this namespace"
-    bundled = {Path(name).name for name in names if name.startswith("spscanner_rag/checkpoint/bundled/")}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= bundled
+    for namespace in (
+        "llama_index",
+        "llama_index/postprocessor",
+        "llama_index/retrievers",
+        *haystack,
+    ):
+        assert f"{namespace}/__init__.py" not in names, (
+            "other distributions share this namespace"
+        )
+    bundled = {
+        Path(name).name
+        for name in names
+        if name.startswith("spscanner_rag/checkpoint/bundled/")
+    }
+    assert {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "README.md",
+    } <= bundled
 
 
 @pytest.mark.slow
 def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
-    built = next(iter(SdistBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])))
+    built = next(
+        iter(
+            SdistBuilder(str(REPOSITORY)).build(
+                directory=str(tmp_path), versions=["standard"]
+            )
+        )
+    )
     with tarfile.open(built) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
     assert {name.split("/")[0] for name in names} == {
@@ -243,7 +315,9 @@ def test_ci_runs_the_readme_s_command_for_the_tests() -> None:
 def test_the_table_of_extras_is_the_package_s() -> None:
     page = (REPOSITORY / "docs" / "recipes.md").read_text(encoding="utf-8")
     table = page.split("| extra | adds |\n|---|---|\n")[1].split("\n\n")[0]
-    rows = [re.fullmatch(r"\| `([\w-]+)` \| (.+) \|", line) for line in table.splitlines()]
+    rows = [
+        re.fullmatch(r"\| `([\w-]+)` \| (.+) \|", line) for line in table.splitlines()
+    ]
     described = {row[1]: row[2] for row in rows if row}
     assert len(described) == len(rows), "one extra a row"
     assert set(described) == set(extras()) - {""} - NOT_FOR_USERS
@@ -267,33 +341,49 @@ def test_install_lines_name_extras_that_exist() -> None:
     assert on_an_index == [path for path in on_an_index if "providers" in path.parts], (
         "the package is on none yet"
     )
-    line = re.compile(r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|needed\(.*?, )["']([\w-]+)["']\)""")
+    line = re.compile(
+        r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|needed\(.*?, )["']([\w-]+)["']\)"""
+    )
     found = [match for text in content.values() for match in line.findall(text)]
     named = {extra for match in found for extra in "".join(match).split(",")}
     assert {"llama-index", "langchain", "baselines", "cuda"} <= named <= set(extras())
 
 
 PAGES = [
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *(
+        REPOSITORY / name
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+    ),
     *sorted((REPOSITORY / "docs").glob("*.md")),
     REPOSITORY / "spscanner_rag" / "checkpoint" / "bundled" / "README.md",
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(REPOSITORY)) for page in PAGES])
+@pytest.mark.parametrize(
+    "page", PAGES, ids=[str(page.relative_to(REPOSITORY)) for page in PAGES]
+)
 def test_pages_name_what_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    links = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")}
+    links = {
+        link
+        for link in re.findall(r"\]\(([^)#]+)\)", text)
+        if not link.startswith("http")
+    }
     assert [link for link in links if not (page.parent / link).exists()] == []
     paths = set(
-        re.findall(r"\b(?:spscanner_rag|integrations|benchmarks|examples|docs|tests)/[\w./-]*\w", text)
+        re.findall(
+            r"\b(?:spscanner_rag|integrations|benchmarks|examples|docs|tests)/[\w./-]*\w",
+            text,
+        )
     )
     assert [path for path in paths if not (REPOSITORY / path).exists()] == []
     for name in re.findall(r"`(spscanner_rag\.[\w.]+\w)", text):
         pkgutil.resolve_name(name)
     for file, test in re.findall(r"(tests/[\w/.-]+\.py)::(\w+)", text):
         content = (REPOSITORY / file).read_text(encoding="utf-8")
-        assert re.search(rf"^ *(async )?def {test}\(", content, re.MULTILINE), f"{file}::{test}"
+        assert re.search(rf"^ *(async )?def {test}\(", content, re.MULTILINE), (
+            f"{file}::{test}"
+        )
 
 
 def test_every_promise_names_tests() -> None:
@@ -316,7 +406,9 @@ def test_the_way_of_one_document_names_what_exists() -> None:
     assert len(names) > 10
     for name in names:
         if not name.endswith(".py"):
-            pkgutil.resolve_name(name if name.startswith("llama_index.") else f"spscanner_rag.{name}")
+            pkgutil.resolve_name(
+                name if name.startswith("llama_index.") else f"spscanner_rag.{name}"
+            )
 
 
 def test_where_to_add_names_what_stands_in_the_files() -> None:
@@ -324,8 +416,14 @@ def test_where_to_add_names_what_stands_in_the_files() -> None:
     assert len(bullets) == 4
     for bullet in bullets:
         files = re.findall(r"`(spscanner_rag/[\w/]+\.py)`", bullet)
-        code = "\n".join((REPOSITORY / file).read_text(encoding="utf-8") for file in files)
-        missing = [name for name in re.findall(r"`(\w+)`", bullet) if not re.search(rf"\b{name}\b", code)]
+        code = "\n".join(
+            (REPOSITORY / file).read_text(encoding="utf-8") for file in files
+        )
+        missing = [
+            name
+            for name in re.findall(r"`(\w+)`", bullet)
+            if not re.search(rf"\b{name}\b", code)
+        ]
         assert not missing, files
 
 

@@ -35,11 +35,15 @@ TOLERANCE = 1e-4
 
 
 def load(folder: Path, **options: Any) -> Scanner:
-    return Scanner.from_pretrained(folder, device="cpu", dtype="float32", local_files_only=True, **options)
+    return Scanner.from_pretrained(
+        folder, device="cpu", dtype="float32", local_files_only=True, **options
+    )
 
 
 @torch.inference_mode()
-def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -> NDArray[np.float32]:
+def one_by_one(
+    model: ScannerModel, ids: list[int], classes: list[int] | None
+) -> NDArray[np.float32]:
     """Hidden states of a sequence, read one token at a time: (tokens, d_model)."""
     state, hidden = None, []
     for position, token in enumerate(ids):
@@ -49,7 +53,9 @@ def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -
     return np.stack(hidden)
 
 
-def score(model: ScannerModel, hidden: NDArray[np.float32], prior: list[float] | None = None) -> float:
+def score(
+    model: ScannerModel, hidden: NDArray[np.float32], prior: list[float] | None = None
+) -> float:
     with torch.inference_mode():
         given = None if prior is None else torch.tensor([prior])
         return float(model.score(torch.from_numpy(hidden)[None], given))
@@ -60,19 +66,26 @@ def score(model: ScannerModel, hidden: NDArray[np.float32], prior: list[float] |
 
 def test_end_to_end(oracles: Path) -> None:
     expected = json.loads((oracles / "end_to_end.json").read_text())
-    text = json.loads((oracles / "segmentation" / expected["document"]).read_text())["text"]
+    text = json.loads((oracles / "segmentation" / expected["document"]).read_text())[
+        "text"
+    ]
     scanner = load(
-        oracles / "checkpoints" / "tiny-neox-vocab", tokenizer=oracles / "tokenizer" / "gpt-neox-20b.json"
+        oracles / "checkpoints" / "tiny-neox-vocab",
+        tokenizer=oracles / "tokenizer" / "gpt-neox-20b.json",
     )
     assert scanner.checkpoint.published
     assert scanner.window_tokens == 120_000
     tokenizer = scanner.checkpoint.tokenizer
     question_ids = encode_question(tokenizer, expected["question"])[0]
     assert question_ids.tolist() == expected["question_input_ids"]
-    units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(text)
+    units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(
+        text
+    )
     document = tokenize_units(tokenizer, units, "contained")
     assert len(question_ids) + len(document.input_ids) == expected["n_tokens"]
-    assert (document.unit_ends + len(question_ids)).tolist() == expected["sentence_end_indices"]
+    assert (document.unit_ends + len(question_ids)).tolist() == expected[
+        "sentence_end_indices"
+    ]
 
     result = scanner.scan(expected["question"], text)
     assert np.abs(result.logits - np.array(expected["logits"])).max() <= TOLERANCE
@@ -82,7 +95,9 @@ def test_end_to_end(oracles: Path) -> None:
         segment_tokens=999,
     ).scan(expected["question"], text)
     assert np.abs(in_segments.logits - np.array(expected["logits"])).max() <= TOLERANCE
-    assert "".join("".join(s.text for s in result.sentences).split()) == "".join(text.split())
+    assert "".join("".join(s.text for s in result.sentences).split()) == "".join(
+        text.split()
+    )
 
 
 # Against a slow computation
@@ -93,9 +108,12 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     tokenizer, text = checkpoint.tokenizer, TEXT * 2
     result = tiny_scanner.scan(QUERY, text)
 
-    # the stream by hand: question, sentences, the question again after the sentence that fills 64 tokens
+    # the stream by hand: question, sentences, the question again after the sentence
+    # that fills 64 tokens
     units = SentenceSegmenter().segment(text)
-    assert [(s.start, s.end) for s in result.sentences] == [(unit.start, unit.end) for unit in units]
+    assert [(s.start, s.end) for s in result.sentences] == [
+        (unit.start, unit.end) for unit in units
+    ]
     question = tokenizer.encode(QUERY + "\n").ids
     every = max(64, 4 * len(question))
     encoding = tokenizer.encode(text)
@@ -103,7 +121,9 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     spans = np.array(encoding.offsets)
     least = checkpoint.settings.least_units
     assert least > len(units)  # so that it matters here
-    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], MatchOptions(True, least))
+    match = match_query(
+        joined, QUERY, spans[:, 0], spans[:, 1], MatchOptions(True, least)
+    )
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]
     for token, (start, end), token_class in zip(
@@ -125,16 +145,22 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     hidden = one_by_one(checkpoint.model, ids, classes)
     expected = [
         score(checkpoint.model, hidden[end], [float(prior), *around.tolist()])
-        for end, prior, around in zip(ends, match.scores[:, 0], match.scores[:, 1:], strict=True)
+        for end, prior, around in zip(
+            ends, match.scores[:, 0], match.scores[:, 1:], strict=True
+        )
     ]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
     assert result.logits.std() > 100 * TOLERANCE  # otherwise the comparison says little
 
 
-def test_window_tokens_are_the_checkpoints(windowed_checkpoint: Path, tiny_checkpoint: Path) -> None:
+def test_window_tokens_are_the_checkpoints(
+    windowed_checkpoint: Path, tiny_checkpoint: Path
+) -> None:
     assert load(windowed_checkpoint).window_tokens == 100
     assert load(windowed_checkpoint, window_tokens=None).window_tokens is None
-    assert load(windowed_checkpoint, window_tokens=CHECKPOINT_DEFAULT).window_tokens == 100
+    assert (
+        load(windowed_checkpoint, window_tokens=CHECKPOINT_DEFAULT).window_tokens == 100
+    )
     assert load(tiny_checkpoint).window_tokens is None
     assert load(tiny_checkpoint, window_tokens=200).window_tokens == 200
     assert repr(CHECKPOINT_DEFAULT) == "CHECKPOINT_DEFAULT"
@@ -143,8 +169,12 @@ def test_window_tokens_are_the_checkpoints(windowed_checkpoint: Path, tiny_check
 # Results
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\r\n\t", "\u00a0\u2003\u3000", "\x1c\x85"])
-def test_blank_texts_give_empty_results(tiny_scanner: Scanner, windowed_checkpoint: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\r\n\t", "\u00a0\u2003\u3000", "\x1c\x85"]
+)
+def test_blank_texts_give_empty_results(
+    tiny_scanner: Scanner, windowed_checkpoint: Path, text: str
+) -> None:
     for scanner in (tiny_scanner, load(windowed_checkpoint)):
         result = scanner.scan(QUERY, text)
         assert result.sentences == ()
@@ -155,29 +185,42 @@ def test_blank_texts_give_empty_results(tiny_scanner: Scanner, windowed_checkpoi
 
 
 @pytest.mark.parametrize(("backend", "rows"), [("torch", 8), ("numba", 1)])
-def test_short_texts_share_a_pass(tiny_checkpoint: Path, backend: str, rows: int) -> None:
+def test_short_texts_share_a_pass(
+    tiny_checkpoint: Path, backend: str, rows: int
+) -> None:
     scanner = load(tiny_checkpoint, backend=backend)
     shapes: list[tuple[int, ...]] = []
 
     def watch(layer: object, args: tuple[torch.Tensor, ...]) -> None:
         shapes.append(tuple(args[0].shape))
 
-    handle = scanner.checkpoint.model.backbone.embedding.register_forward_pre_hook(watch)
+    handle = scanner.checkpoint.model.backbone.embedding.register_forward_pre_hook(
+        watch
+    )
     try:
-        scanner.scan_many([(f"question {n}?", "It was the sentence of the day.") for n in range(8)])
+        scanner.scan_many(
+            [(f"question {n}?", "It was the sentence of the day.") for n in range(8)]
+        )
     finally:
         handle.remove()
     assert len(shapes) == 1
     assert shapes[0][0] == rows  # numba's kernels read one row, without padding
 
 
-def test_lone_surrogates_are_replaced(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
+def test_lone_surrogates_are_replaced(
+    tiny_scanner: Scanner, windowed_checkpoint: Path
+) -> None:
     for scanner in (tiny_scanner, load(windowed_checkpoint)):
         broken = "One \ud800 two. \udfffThree\udc00 four."
         whole = broken.translate(dict.fromkeys((55296, 57343, 56320), "�"))
-        got, expected = scanner.scan("two \ud800?", broken), scanner.scan("two \ufffd?", whole)
+        got, expected = (
+            scanner.scan("two \ud800?", broken),
+            scanner.scan("two \ufffd?", whole),
+        )
         np.testing.assert_allclose(got.logits, expected.logits, atol=1e-6, rtol=0)
-        assert [(s.start, s.end) for s in got.sentences] == [(s.start, s.end) for s in expected.sentences]
+        assert [(s.start, s.end) for s in got.sentences] == [
+            (s.start, s.end) for s in expected.sentences
+        ]
         assert got.sentences[-1].text == broken[got.sentences[-1].start :]
         assert got.text == broken
         assert len(got.select(max_tokens=1000)) == len(got.sentences)
@@ -188,12 +231,16 @@ def test_bfloat16(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
     assert scanner.dtype == torch.bfloat16
     result = scanner.scan(QUERY, TEXT)
     assert result.logits.dtype == np.float32
-    np.testing.assert_allclose(result.logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=0.2, rtol=0)
+    np.testing.assert_allclose(
+        result.logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=0.2, rtol=0
+    )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
-    on_gpu = Scanner.from_pretrained(tiny_checkpoint, device="cuda", dtype="float32").scan(QUERY, TEXT * 4)
+    on_gpu = Scanner.from_pretrained(
+        tiny_checkpoint, device="cuda", dtype="float32"
+    ).scan(QUERY, TEXT * 4)
     expected = tiny_scanner.scan(QUERY, TEXT * 4)
     np.testing.assert_allclose(on_gpu.logits, expected.logits, atol=TOLERANCE, rtol=0)
 
@@ -226,7 +273,10 @@ BAD_REQUESTS = [
         for query in ("", "\n\t", "\u3000\xa0")
     ],
     ((" ", ""), ValueError, "query: got .*expected a question"),
-    *[((value, TEXT), TypeError, "query: got .*; expected a string") for value in (None, b"bytes", 5, ["a"])],
+    *[
+        ((value, TEXT), TypeError, "query: got .*; expected a string")
+        for value in (None, b"bytes", 5, ["a"])
+    ],
     *[
         ((QUERY, value), TypeError, "text: got .*; expected a string")
         for value in (None, b"bytes", Path("a"))
@@ -237,14 +287,19 @@ NO_PAIRS = ["ab", (QUERY,), (QUERY, TEXT, ""), None, 5, {"query": QUERY, "text":
 
 @pytest.mark.parametrize(
     ("pair", "error", "message"),
-    [*BAD_REQUESTS, *[(pair, TypeError, r"expected \(query, text\)$") for pair in NO_PAIRS]],
+    [
+        *BAD_REQUESTS,
+        *[(pair, TypeError, r"expected \(query, text\)$") for pair in NO_PAIRS],
+    ],
 )
 def test_what_is_no_request_is_refused(
     tiny_scanner: Scanner, pair: Any, error: type[Exception], message: str
 ) -> None:
     steps: list[tuple[int, int]] = []
     with pytest.raises(error, match=message) as caught:
-        tiny_scanner.scan_many([(QUERY, TEXT), pair], progress=lambda *step: steps.append(step))
+        tiny_scanner.scan_many(
+            [(QUERY, TEXT), pair], progress=lambda *step: steps.append(step)
+        )
     assert "\n" not in str(caught.value)
     assert not steps, "all pairs are checked before any is read"
     if pair not in NO_PAIRS:
@@ -258,8 +313,13 @@ def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
     scanner = load(windowed_checkpoint, window_tokens=20)
     query = "a very long question indeed, " * 5
     tokens = len(encode_question(scanner.checkpoint.tokenizer, query)[0])
-    for call in (scanner.scan, lambda query, text: scanner.score_units(query, text, [])):
-        with pytest.raises(ValueError, match=f"the query has {tokens} tokens, expected at most 20"):
+    for call in (
+        scanner.scan,
+        lambda query, text: scanner.score_units(query, text, []),
+    ):
+        with pytest.raises(
+            ValueError, match=f"the query has {tokens} tokens, expected at most 20"
+        ):
             call(query, TEXT)
     fits = load(windowed_checkpoint, window_tokens=tokens)
     assert len(fits.scan(query, TEXT).sentences) > 1
@@ -279,7 +339,9 @@ def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
         ],
     ],
 )
-def test_options_are_checked_first(tiny_checkpoint: Path, name: str, value: Any, message: str) -> None:
+def test_options_are_checked_first(
+    tiny_checkpoint: Path, name: str, value: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         load(Path("/nowhere"), **{name: value})  # before the checkpoint is searched for
     assert "\n" not in str(caught.value)
@@ -297,10 +359,13 @@ def test_progress_of_a_scan(tiny_checkpoint: Path, segment_tokens: int) -> None:
         QUERY, TEXT, progress=lambda done, total: steps.append((done, total))
     )
     dones, totals = zip(*steps, strict=True)
-    assert len(set(totals)) == 1  # for a single scan, the total is known from the beginning
+    assert (
+        len(set(totals)) == 1
+    )  # for a single scan, the total is known from the beginning
     assert dones[-1] == totals[0]
     assert all(
-        0 < later - before <= segment_tokens for before, later in zip((0, *dones), dones, strict=False)
+        0 < later - before <= segment_tokens
+        for before, later in zip((0, *dones), dones, strict=False)
     )
 
 
@@ -321,7 +386,10 @@ def test_cancelled(tiny_checkpoint: Path) -> None:
     steps: list[int] = []
     with pytest.raises(ScanCancelled, match=r"cancelled after 30 of \d+ tokens"):
         scanner.scan(
-            QUERY, TEXT, progress=lambda done, total: steps.append(done), cancelled=lambda: len(steps) == 3
+            QUERY,
+            TEXT,
+            progress=lambda done, total: steps.append(done),
+            cancelled=lambda: len(steps) == 3,
         )
     assert steps == [10, 20, 30]
     answers = iter([False] * 1000)
@@ -333,22 +401,31 @@ def test_cancelled(tiny_checkpoint: Path) -> None:
 # Threads, other uses
 
 
-def test_threads_share_a_scanner(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
+def test_threads_share_a_scanner(
+    tiny_scanner: Scanner, windowed_checkpoint: Path
+) -> None:
     for scanner in (tiny_scanner, load(windowed_checkpoint, segment_tokens=64)):
         pairs = [(f"Who signed {n}?", TEXT[n * 5 :]) for n in range(24)]
         expected = [scanner.scan(query, text).logits for query, text in pairs]
         with ThreadPoolExecutor(8) as pool:
-            results = list(pool.map(lambda pair, scanner=scanner: scanner.scan(*pair), pairs * 2))
+            results = list(
+                pool.map(lambda pair, scanner=scanner: scanner.scan(*pair), pairs * 2)
+            )
         for result, logits in zip(results, expected * 2, strict=True):
             np.testing.assert_array_equal(result.logits, logits)
 
 
 def test_attributes(tiny_checkpoint: Path) -> None:
     scanner = load(tiny_checkpoint)
-    assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
+    assert (
+        repr(scanner)
+        == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
+    )
     assert (scanner.backend, scanner.backend_reason) == ("numba", "numba is installed")
     assert load(tiny_checkpoint, backend="torch").backend_reason == "as asked for"
-    assert scanner.segment_tokens == default_segment_tokens("cpu", scanner.checkpoint.model.config)
+    assert scanner.segment_tokens == default_segment_tokens(
+        "cpu", scanner.checkpoint.model.config
+    )
     assert load(tiny_checkpoint, segment_tokens=7).segment_tokens == 7
     assert scanner.device_reason == scanner.dtype_reason == "as asked for"
 
@@ -356,26 +433,39 @@ def test_attributes(tiny_checkpoint: Path) -> None:
 def test_a_pickled_scanner_scores_the_same(tiny_scanner: Scanner) -> None:
     again = pickle.loads(pickle.dumps(tiny_scanner))
     assert type(again) is Scanner
-    assert np.array_equal(again.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits)
+    assert np.array_equal(
+        again.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits
+    )
 
 
-def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Scanner) -> None:
+def test_a_question_and_a_text_that_were_exchanged_are_refused(
+    tiny_scanner: Scanner,
+) -> None:
     question, text = "Who signed the treaty?", "He signed the treaty. " * 200
     assert len(tiny_scanner.scan(question, text).sentences) == 200
     with pytest.raises(
-        ValueError, match=r"the query has 4,400 characters and the text 22; expected the question first"
+        ValueError,
+        match=(
+            r"the query has 4,400 characters and the text 22; expected the question"
+            r" first"
+        ),
     ):
         tiny_scanner.scan(text, question)
     with pytest.raises(ValueError, match="exchange them"):
         tiny_scanner.scan_many([(question, text), (text, question)])
-    # Intended uses: a long question on a longer text, on an empty one, and on texts of which some are short.
+    # Intended uses: a long question on a longer text, on an empty one, and on texts of
+    # which some are short.
     assert tiny_scanner.scan(text, text + text).sentences
     assert tiny_scanner.scan(text, "").sentences == ()
     assert len(tiny_scanner.rank(text, [question, text + text])) == 2
-    assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)
+    assert tiny_scanner.score_units(
+        text, question, tiny_scanner.segment(question)
+    ).shape == (1,)
 
 
-def test_passages_of_a_document_that_was_read_have_headings(tiny_scanner: Scanner, tmp_path: Path) -> None:
+def test_passages_of_a_document_that_was_read_have_headings(
+    tiny_scanner: Scanner, tmp_path: Path
+) -> None:
     (tmp_path / "guide.md").write_text(
         "# Setup\n\nIt rained.\n\n## Linux\n\nHe signed the treaty. She left.\n"
     )

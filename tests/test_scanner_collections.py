@@ -11,17 +11,18 @@ from spscanner_rag import Scanner
 from spscanner_rag.results.selection import Aggregation
 
 LIBRARY = (
-    "Tidewater is a validation library for Python. A model is a class, and its fields are checked when it is "
-    "made. Write a function with the decorator field_check to reject a value. It gets the value and returns it, "
-    "or raises."
+    "Tidewater is a validation library for Python. A model is a class, and its fields"
+    " are checked when it is made. Write a function with the decorator field_check to"
+    " reject a value. It gets the value and returns it, or raises."
 )
 SOUP = (
-    "Leek soup is cooked slowly. Wash the leeks and cut them. Check the salt before you add more, because stock "
-    "is salty. A bowl of it has little value as food, but it is warm."
+    "Leek soup is cooked slowly. Wash the leeks and cut them. Check the salt before you"
+    " add more, because stock is salty. A bowl of it has little value as food, but it"
+    " is warm."
 )
 SNAKES = (
-    "Grass snakes swim well. They eat frogs and newts, and lay eggs in warm compost. A field with a pond is a "
-    "good place to find them. Their bite is harmless."
+    "Grass snakes swim well. They eat frogs and newts, and lay eggs in warm compost. A"
+    " field with a pond is a good place to find them. Their bite is harmless."
 )
 DOCUMENTS = [SOUP, SNAKES, LIBRARY]
 
@@ -34,10 +35,14 @@ DOCUMENTS = [SOUP, SNAKES, LIBRARY]
         ("In what field do snakes live?", SNAKES),
     ],
 )
-def test_the_right_one_of_three_short_texts_is_first(bundled: Scanner, question: str, right: str) -> None:
+def test_the_right_one_of_three_short_texts_is_first(
+    bundled: Scanner, question: str, right: str
+) -> None:
     ranked = bundled.rank(question, DOCUMENTS)
     assert ranked[0].text == right
-    assert [document.score for document in ranked] == sorted((d.score for d in ranked), reverse=True)
+    assert [document.score for document in ranked] == sorted(
+        (d.score for d in ranked), reverse=True
+    )
     assert sorted(document.number for document in ranked) == [0, 1, 2]
 
 
@@ -50,12 +55,15 @@ def test_a_collection_of_one_text_changes_nothing(bundled: Scanner) -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(st.permutations(range(4)), st.sampled_from(["", " \n", "Frogs."]))
-def test_ranking_follows_the_documents(tiny_scanner: Scanner, order: list[int], other: str) -> None:
+def test_ranking_follows_the_documents(
+    tiny_scanner: Scanner, order: list[int], other: str
+) -> None:
     texts = [*DOCUMENTS, other]
     ranked = tiny_scanner.rank("What do snakes eat?", [texts[i] for i in order])
     scores = {order[document.number]: document.score for document in ranked}
     as_given = {
-        document.number: document.score for document in tiny_scanner.rank("What do snakes eat?", texts)
+        document.number: document.score
+        for document in tiny_scanner.rank("What do snakes eat?", texts)
     }
     assert scores == pytest.approx(as_given, abs=1e-3)
     assert (scores[3] == 0) == (not other.strip())
@@ -69,7 +77,10 @@ def test_ranked_documents_have_their_passages(bundled: Scanner) -> None:
     passages = best.passages(2)
     assert any("frogs" in passage.text for passage in passages)
     assert [SNAKES[p.start : p.end] for p in passages] == [p.text for p in passages]
-    item = {"corpus_id": 1, "score": best.score}  # of sentence-transformers' CrossEncoder.rank
+    item = {
+        "corpus_id": 1,
+        "score": best.score,
+    }  # of sentence-transformers' CrossEncoder.rank
     assert best.to_dict() == item
     assert best.to_dict(return_documents=True) == item | {"text": SNAKES}
 
@@ -104,9 +115,15 @@ def test_refused(
         tiny_scanner.rank("Who?", documents, top_k, aggregation=aggregation)
 
 
-def test_a_scanner_without_lexical_channel_ignores_the_collection(windowed_checkpoint: Path) -> None:
-    scanner = Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32")
+def test_a_scanner_without_lexical_channel_ignores_the_collection(
+    windowed_checkpoint: Path,
+) -> None:
+    scanner = Scanner.from_pretrained(
+        windowed_checkpoint, device="cpu", dtype="float32"
+    )
     assert not scanner.uses_collection
     pairs = [("Who signed?", text * 3) for text in DOCUMENTS]
-    for left, right in zip(scanner.scan_many(pairs), scanner.scan_many(pairs, together=True), strict=True):
+    for left, right in zip(
+        scanner.scan_many(pairs), scanner.scan_many(pairs, together=True), strict=True
+    ):
         np.testing.assert_array_equal(left.logits, right.logits)

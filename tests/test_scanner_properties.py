@@ -23,26 +23,41 @@ def drawn(kind: str, seed: int, size: int) -> str:
 
 DOCUMENTS = st.lists(
     st.one_of(
-        st.text(st.characters(), max_size=20),  # any code points, lone surrogates among them
+        st.text(
+            st.characters(), max_size=20
+        ),  # any code points, lone surrogates among them
         st.sampled_from(
-            ["The keeper signed the treaty. ", "Dr. Smith's report, No. 5, p. 12; see Fig. 3.\n\n"]
+            [
+                "The keeper signed the treaty. ",
+                "Dr. Smith's report, No. 5, p. 12; see Fig. 3.\n\n",
+            ]
         ),
-        st.builds(drawn, st.sampled_from(list(KINDS)), st.integers(0, 999), st.integers(1, 60)),
+        st.builds(
+            drawn, st.sampled_from(list(KINDS)), st.integers(0, 999), st.integers(1, 60)
+        ),
     ),
     max_size=10,
 ).map("".join)
 QUERIES = st.one_of(
     st.sampled_from(["Who signed the treaty?", "東京", "x", "the who"]),
-    st.text(st.characters(), min_size=1, max_size=20).filter(lambda query: bool(query.strip())),
+    st.text(st.characters(), min_size=1, max_size=20).filter(
+        lambda query: bool(query.strip())
+    ),
 )
 
 
 @pytest.fixture(scope="session")
-def scanners(tiny_checkpoint: Path, windowed_checkpoint: Path) -> dict[tuple[bool, int], Scanner]:
+def scanners(
+    tiny_checkpoint: Path, windowed_checkpoint: Path
+) -> dict[tuple[bool, int], Scanner]:
     """Scanners by whether they read windows, and by tokens per pass."""
     return {
-        (windowed, tokens): Scanner(checkpoint, segment_tokens=tokens, local_files_only=True)
-        for windowed, checkpoint in enumerate(map(load_checkpoint, (tiny_checkpoint, windowed_checkpoint)))
+        (windowed, tokens): Scanner(
+            checkpoint, segment_tokens=tokens, local_files_only=True
+        )
+        for windowed, checkpoint in enumerate(
+            map(load_checkpoint, (tiny_checkpoint, windowed_checkpoint))
+        )
         for tokens in (64, 1000, 4096)
     }
 
@@ -56,7 +71,8 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
     for top_k in range(1, len(ranked)):
         if ranked[top_k - 1] - ranked[top_k] > 2 * TOLERANCE:
             kept, expected_kept = (
-                [passage.start for passage in one.select(top_k=top_k)] for one in (result, expected)
+                [passage.start for passage in one.select(top_k=top_k)]
+                for one in (result, expected)
             )
             assert kept == expected_kept
 
@@ -64,7 +80,11 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
 @settings(max_examples=160)
 @given(QUERIES, DOCUMENTS, st.booleans(), st.sampled_from([64, 1000]))
 def test_spans_and_logits(
-    scanners: dict[tuple[bool, int], Scanner], query: str, text: str, windowed: bool, segment_tokens: int
+    scanners: dict[tuple[bool, int], Scanner],
+    query: str,
+    text: str,
+    windowed: bool,
+    segment_tokens: int,
 ) -> None:
     scanner = scanners[windowed, 4096]
     expected = scanner.scan(query, text)

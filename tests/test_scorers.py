@@ -32,7 +32,14 @@ class ReturnsAll(Returns):
 
 
 @pytest.mark.parametrize(
-    "answer", [[1, 2], (1.0, 2.0), np.array([1, 2]), np.array([1.0, 2.0]), torch.tensor([1.0, 2.0])]
+    "answer",
+    [
+        [1, 2],
+        (1.0, 2.0),
+        np.array([1, 2]),
+        np.array([1.0, 2.0]),
+        torch.tensor([1.0, 2.0]),
+    ],
 )
 def test_any_numbers_will_do(answer: Any) -> None:
     one = list(score_batch(Returns(answer), REQUESTS[:2], never))
@@ -49,7 +56,13 @@ def test_any_numbers_will_do(answer: Any) -> None:
         ([[1.0, 2.0]], r"shape \(1, 2\)"),
         (None, r"shape \(\)"),
         (3.0, r"shape \(\)"),
-        ([1.0, float("nan")], "with 1 values that are not finite, for 2 units; expected one finite number"),
+        (
+            [1.0, float("nan")],
+            (
+                "with 1 values that are not finite, for 2 units; expected one finite"
+                " number"
+            ),
+        ),
         ([1e300, -1e300], "with 2 values that are not finite"),
         ([float("inf"), 0], "with 1 values that are not finite"),
     ],
@@ -62,17 +75,25 @@ def test_other_answers_are_refused(answer: Any, message: str) -> None:
 
 @pytest.mark.parametrize("answers", [[], [[1, 2]], [[1, 2], [], [1]]])
 def test_an_answer_for_each_text(answers: list[list[int]]) -> None:
-    with pytest.raises(ValueError, match=rf"score_units_many returned {len(answers)} arrays for 2 texts"):
+    with pytest.raises(
+        ValueError,
+        match=rf"score_units_many returned {len(answers)} arrays for 2 texts",
+    ):
         list(score_batch(ReturnsAll(answers), REQUESTS, never))
 
 
 def test_texts_without_units_are_not_scored() -> None:
-    assert [logits.tolist() for logits in score_batch(ReturnsAll(None), REQUESTS[1:2], never)] == [[]]
+    assert [
+        logits.tolist()
+        for logits in score_batch(ReturnsAll(None), REQUESTS[1:2], never)
+    ] == [[]]
     assert list(score_batch(Returns([1, 2]), [], never)) == []
 
 
 def test_cancelled_between_texts() -> None:
-    scored = score_batch(Returns([1, 2]), [REQUESTS[0]] * 2, iter([False, True]).__next__)
+    scored = score_batch(
+        Returns([1, 2]), [REQUESTS[0]] * 2, iter([False, True]).__next__
+    )
     assert next(scored).tolist() == [1, 2]
     with pytest.raises(ScanCancelled, match="between two texts"):
         next(scored)

@@ -13,21 +13,42 @@ MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
-HEADINGS = "".join(f'<w:style w:styleId="H{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2))
+HEADINGS = "".join(
+    f'<w:style w:styleId="H{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+)
 HEADING = '<w:pStyle w:val="H{}"/>'.format
 
 
-def docx(body: str = "", *, relations: str = "", files: int = 0, main: str = "", **settings: str) -> bytes:
+def docx(
+    body: str = "",
+    *,
+    relations: str = "",
+    files: int = 0,
+    main: str = "",
+    **settings: str,
+) -> bytes:
     """A document from the XML of its body, or its ``main`` part, and of ``settings``: styles, numbering, notes."""
-    types = "".join(f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in settings)
+    types = "".join(
+        f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>'
+        for kind in settings
+    )
     first = f'<Relationship Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'
     own = f'xmlns:w="{WORD}" xmlns:m="{MATH}"'
     parts = {
         "[Content_Types].xml": "<Types/>",
-        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}">{relations}{first}</Relationships>',
-        "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}">{types}</Relationships>',
-        "word/document.xml": main or f"<w:document {own}><w:body>{body}</w:body></w:document>",
-        **{f"word/{kind}.xml": f"<w:{kind} {own}>{part}</w:{kind}>" for kind, part in settings.items()},
+        "_rels/.rels": (
+            f'<Relationships xmlns="{PACKAGE}">{relations}{first}</Relationships>'
+        ),
+        "word/_rels/document.xml.rels": (
+            f'<Relationships xmlns="{PACKAGE}">{types}</Relationships>'
+        ),
+        "word/document.xml": (
+            main or f"<w:document {own}><w:body>{body}</w:body></w:document>"
+        ),
+        **{
+            f"word/{kind}.xml": f"<w:{kind} {own}>{part}</w:{kind}>"
+            for kind, part in settings.items()
+        },
         **{f"z{number}": "" for number in range(files)},
     }
     made = io.BytesIO()
@@ -38,7 +59,10 @@ def docx(body: str = "", *, relations: str = "", files: int = 0, main: str = "",
 
 
 def paragraph(text: str, properties: str = "", run: str = "") -> str:
-    return f"<w:p><w:pPr>{properties}</w:pPr><w:r>{run}<w:t xml:space='preserve'>{text}</w:t></w:r></w:p>"
+    return (
+        f"<w:p><w:pPr>{properties}</w:pPr><w:r>{run}<w:t"
+        f" xml:space='preserve'>{text}</w:t></w:r></w:p>"
+    )
 
 
 def cell(text: str, properties: str = "", run: str = "") -> str:
@@ -55,7 +79,10 @@ def table(*rows: str, properties: str = "") -> str:
 
 
 def level(number: int, text: str, form: str = "decimal", more: str = "") -> str:
-    return f'<w:lvl w:ilvl="{number}">{more}<w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+    return (
+        f'<w:lvl w:ilvl="{number}">{more}<w:numFmt w:val="{form}"/><w:lvlText'
+        f' w:val="{text}"/></w:lvl>'
+    )
 
 
 def a_list(*levels: str, overrides: Sequence[str] = ("",)) -> str:
@@ -64,8 +91,12 @@ def a_list(*levels: str, overrides: Sequence[str] = ("",)) -> str:
         f'<w:num w:numId="{number}"><w:abstractNumId w:val="7"/>{override}</w:num>'
         for number, override in enumerate(overrides, start=1)
     )
-    return f'<w:abstractNum w:abstractNumId="7">{"".join(levels)}</w:abstractNum>{lists}'
+    return (
+        f'<w:abstractNum w:abstractNumId="7">{"".join(levels)}</w:abstractNum>{lists}'
+    )
 
 
 def item(text: str, at: int | str = 0, of: int = 1) -> str:
-    return paragraph(text, f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{of}"/></w:numPr>')
+    return paragraph(
+        text, f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{of}"/></w:numPr>'
+    )

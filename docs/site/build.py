@@ -1,8 +1,9 @@
 """Builds the documentation site with ``python docs/site/build.py``, in ``build/site/html``.
 
-The pages of ``docs/`` are written for readers of the repository. This script makes them a site of their own: links
-between pages lead to the site's pages, and linked files of the repository are copied into it. The command-line
-page is made from the program itself, and the API reference from docstrings. No step uses the network.
+The pages of ``docs/`` are written for readers of the repository. This script makes them
+a site of their own: links between pages lead to the site's pages, and linked files of
+the repository are copied into it. The command-line page is made from the program
+itself, and the API reference from docstrings. No step uses the network.
 """
 
 import os
@@ -39,15 +40,35 @@ _LINK = re.compile(
 
 
 def main() -> int:
-    """Build the site. Return 1, after printing why, if the builder warns or a link is broken; else 0."""
+    """Build the site.
+
+    Return 1, after printing why, if the builder warns or a link is broken; else 0.
+    """
     shutil.rmtree(SITE, ignore_errors=True)
     PAGES.mkdir(parents=True)
     collect_pages()
     (PAGES / "cli.md").write_text(command_line_page(), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("zensical.toml"), SITE)
-    paths = [str(REPOSITORY), str(REPOSITORY / "integrations"), os.environ.get("PYTHONPATH", "")]
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "NO_COLOR": "1"}
+    paths = [
+        str(REPOSITORY),
+        str(REPOSITORY / "integrations"),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--strict",
+        "--clean",
+        "-f",
+        "zensical.toml",
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "NO_COLOR": "1",
+    }
     done = subprocess.run(
         command,
         cwd=SITE,
@@ -58,7 +79,9 @@ def main() -> int:
         check=False,
     )
     sys.stdout.write(done.stdout)
-    warned = "griffe: " in done.stdout  # a warning about a docstring, which strict mode ignores
+    warned = (
+        "griffe: " in done.stdout
+    )  # a warning about a docstring, which strict mode ignores
     broken = [] if done.returncode else broken_links(HTML)
     sys.stdout.writelines(f"{link}\n" for link in broken)
     return 1 if done.returncode or warned or broken else 0
@@ -69,18 +92,25 @@ def collect_pages() -> None:
     folder = REPOSITORY / "docs"
     places = {REPOSITORY / name: place for name, place in PLACES.items()}
     places |= {page: page.name for page in folder.glob("*.md")}
-    places |= {page: f"api/{page.name}" for page in (folder / "site" / "api").glob("*.md")}
+    places |= {
+        page: f"api/{page.name}" for page in (folder / "site" / "api").glob("*.md")
+    }
     for page, place in places.items():
         target = PAGES / place
         target.parent.mkdir(exist_ok=True)
         text = page.read_text(encoding="utf-8")
         if page.parent.name == "bundled":
-            text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)  # metadata for the Hub
+            text = re.sub(
+                r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL
+            )  # metadata for the Hub
         target.write_text(relinked(text, page, target, places), encoding="utf-8")
 
 
 def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> str:
-    """Return the text of a page with links to the same targets on the site; a link to a folder becomes text."""
+    """Return the text of a page with links to the same targets on the site.
+
+    A link to a folder becomes text.
+    """
 
     def replaced(link: re.Match[str]) -> str:
         path, hash_sign, anchor = (link["target"] or link["source"]).partition("#")
@@ -106,7 +136,9 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
 def command_line_page() -> str:
     """Return the help of all commands as a page."""
     command = typer.main.get_command(app)
-    page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="spscanner", title="Command line")
+    page = get_docs_for_click(
+        obj=command, ctx=typer.Context(command), name="spscanner", title="Command line"
+    )
     for name, own in command.commands.items():  # type: ignore[attr-defined]
         first = " ".join((own.help or "").split("\n\n")[0].split())
         page = re.sub(
@@ -115,9 +147,13 @@ def command_line_page() -> str:
             page,
             flags=re.M,
         )
-    # A JSON layout is a paragraph that begins with a brace; Markdown would join its lines.
+    # A JSON layout is a paragraph that begins with a brace; Markdown would join its
+    # lines.
     return re.sub(
-        r"^(\{.*?)\n$", "```text\n\\1\n```\n", page.replace("\b", ""), flags=re.MULTILINE | re.DOTALL
+        r"^(\{.*?)\n$",
+        "```text\n\\1\n```\n",
+        page.replace("\b", ""),
+        flags=re.MULTILINE | re.DOTALL,
     )
 
 

@@ -22,7 +22,9 @@ class _Page(HTMLParser):
         for name, value in attrs:
             if value is not None and name in ("href", "src"):
                 self.links.append(value)
-            elif value is not None and (name == "id" or (tag == "a" and name == "name")):
+            elif value is not None and (
+                name == "id" or (tag == "a" and name == "name")
+            ):
                 self.anchors.add(value)
 
 
@@ -31,14 +33,22 @@ def broken_links(site: Path) -> list[str]:
 
     Links to other sites are not followed; only their form is checked.
     """
-    return list(dict.fromkeys(line for page in sorted(site.rglob("*.html")) for line in _broken(page, site)))
+    return list(
+        dict.fromkeys(
+            line
+            for page in sorted(site.rglob("*.html"))
+            for line in _broken(page, site)
+        )
+    )
 
 
 def _broken(page: Path, site: Path) -> Iterator[str]:
     for link in _read(page).links:
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
-            if parts.scheme not in SCHEMES or (parts.scheme.startswith("http") and "." not in parts.netloc):
+            if parts.scheme not in SCHEMES or (
+                parts.scheme.startswith("http") and "." not in parts.netloc
+            ):
                 yield f"{page.relative_to(site)}: {link}: no address of another site"
         elif page.name != "404.html" and (reason := _missing(page, parts, site)):
             yield f"{page.relative_to(site)}: {link}: {reason}"
@@ -53,7 +63,11 @@ def _missing(page: Path, parts: SplitResult, site: Path) -> str:
     if not target.is_file():
         return "no such file"
     anchor = unquote(parts.fragment)
-    if anchor and target.suffix == ".html" and anchor not in _read(target).anchors | {"__toc", "__drawer"}:
+    if (
+        anchor
+        and target.suffix == ".html"
+        and anchor not in _read(target).anchors | {"__toc", "__drawer"}
+    ):
         return "no such heading"
     return ""
 

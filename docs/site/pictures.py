@@ -1,4 +1,6 @@
-"""Makes the pictures at the top of README with ``python docs/site/pictures.py``; needs playwright and Chromium.
+"""Makes the pictures at the top of README with ``python docs/site/pictures.py``.
+
+Needs playwright and Chromium.
 
 They show the page that ``spscanner scan --out page.html`` writes, light and dark.
 """
@@ -29,9 +31,13 @@ def main() -> None:
     """Write the pictures to ``docs``."""
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         page = _page(Path(folder))
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         for scheme, name in FILES.items():
-            shown = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+            shown = browser.new_page(
+                viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme
+            )
             shown.goto(page.as_uri())
             picture = Image.open(io.BytesIO(shown.screenshot())).quantize(COLOURS)
             picture.save(REPOSITORY / "docs" / name, optimize=True)
@@ -40,11 +46,30 @@ def main() -> None:
 
 def _page(folder: Path) -> Path:
     """Write the page of a question about all pages of the example, as one text, and return its path."""
-    lines = (REPOSITORY / "examples/data/saltmere.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (REPOSITORY / "examples/data/saltmere.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     text = "\n\n".join(json.loads(line)["text"] for line in lines)
     (folder / "saltmere.txt").write_text(text, encoding="utf-8")
-    options = ["-q", QUESTION, "--top-k", str(SENTENCES), "--out", "page.html", "--no-cache"]
-    command = [sys.executable, "-m", "spscanner_rag.apps.cli", "scan", "saltmere.txt", *options]
+    options = [
+        "-q",
+        QUESTION,
+        "--top-k",
+        str(SENTENCES),
+        "--out",
+        "page.html",
+        "--no-cache",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "spscanner_rag.apps.cli",
+        "scan",
+        "saltmere.txt",
+        *options,
+    ]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "page.html"
 

@@ -2,8 +2,9 @@ r"""Converts public question files, from clones of their repositories, to questi
 
     python examples/data/convert.py qmsum QMSum/data/ALL/val --out qmsum-dev.jsonl
 
-It prints a digest of the ids, texts, questions and evidence. README.md in this folder has the repository, commit
-and path of each source, and the digest of the file that docs/results.md was measured on.
+It prints a digest of the ids, texts, questions and evidence. README.md in this folder
+has the repository, commit and path of each source, and the digest of the file that
+docs/results.md was measured on.
 """
 
 import argparse
@@ -31,10 +32,16 @@ def joined(parts: Iterable[str], between: str) -> tuple[str, list[Span]]:
 
 
 def qmsum(folder: Path) -> Iterator[Line]:
-    """Convert meetings of QMSum, one per file. The evidence for specific queries and topics is speakers' turns."""
+    """Convert meetings of QMSum, one per file.
+
+    The evidence for specific queries and topics is speakers' turns.
+    """
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        turns = [f"{turn['speaker']}: {turn['content']}" for turn in record["meeting_transcripts"]]
+        turns = [
+            f"{turn['speaker']}: {turn['content']}"
+            for turn in record["meeting_transcripts"]
+        ]
         text, spans = joined(turns, "\n")
         asked = [
             *((f"s{n}", each["query"], each["relevant_text_span"])
@@ -43,14 +50,29 @@ def qmsum(folder: Path) -> Iterator[Line]:
         ]  # fmt: skip
         questions = []
         for name, question, ranges in asked:
-            turns_of = sorted({turn for first, last in ranges for turn in range(int(first), int(last) + 1)})
+            turns_of = sorted(
+                {
+                    turn
+                    for first, last in ranges
+                    for turn in range(int(first), int(last) + 1)
+                }
+            )
             evidence = [spans[turn] for turn in turns_of if turn < len(spans)]
-            questions.append({"qid": f"{path.stem}#{name}", "question": question, "evidence": evidence})
+            questions.append(
+                {
+                    "qid": f"{path.stem}#{name}",
+                    "question": question,
+                    "evidence": evidence,
+                }
+            )
         yield line("qmsum", path.stem, text, questions)
 
 
 def hotpotqa(file: Path) -> Iterator[Line]:
-    """Join the ten articles of each HotpotQA question to a document; its evidence is the supporting sentences."""
+    """Join the ten articles of each HotpotQA question to a document.
+
+    Its evidence is the supporting sentences.
+    """
     for record in json.loads(file.read_text(encoding="utf-8")):
         parts: list[str] = []
         places: dict[tuple[str, int], int] = {}
@@ -65,16 +87,36 @@ def hotpotqa(file: Path) -> Iterator[Line]:
             if (title, number) in places:
                 start, end = spans[places[title, number]]
                 own = text[start:end]
-                evidence.append((start + len(own) - len(own.lstrip()), end - len(own) + len(own.rstrip())))
-        asked = {"qid": record["_id"], "question": record["question"], "answers": [record["answer"]]}
-        yield line("hotpotqa_sample", record["_id"], text, [asked | {"evidence": sorted(evidence)}])
+                evidence.append(
+                    (
+                        start + len(own) - len(own.lstrip()),
+                        end - len(own) + len(own.rstrip()),
+                    )
+                )
+        asked = {
+            "qid": record["_id"],
+            "question": record["question"],
+            "answers": [record["answer"]],
+        }
+        yield line(
+            "hotpotqa_sample",
+            record["_id"],
+            text,
+            [asked | {"evidence": sorted(evidence)}],
+        )
 
 
 def limit(folder: Path) -> Iterator[Line]:
-    """Convert LIMIT-small: one document of all persons; evidence for a question is the persons who like it."""
+    """Convert LIMIT-small: one document of all persons.
+
+    Evidence for a question is the persons who like it.
+    """
 
     def lines(name: str) -> list[Line]:
-        return [json.loads(each) for each in (folder / name).read_text(encoding="utf-8").splitlines()]
+        return [
+            json.loads(each)
+            for each in (folder / name).read_text(encoding="utf-8").splitlines()
+        ]
 
     persons = lines("corpus.jsonl")
     text, spans = joined((person["text"] for person in persons), "\n\n")
@@ -92,13 +134,21 @@ def limit(folder: Path) -> Iterator[Line]:
 
 
 def squad(file: Path) -> Iterator[Line]:
-    """Convert whole articles of SQuAD 1.1 or 2.0; the evidence is the first of the answers."""
+    """Convert whole articles of SQuAD 1.1 or 2.0.
+
+    The evidence is the first of the answers.
+    """
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
-        text, spans = joined((paragraph["context"] for paragraph in article["paragraphs"]), "\n\n")
+        text, spans = joined(
+            (paragraph["context"] for paragraph in article["paragraphs"]), "\n\n"
+        )
         questions = []
         for (start, _), paragraph in zip(spans, article["paragraphs"], strict=True):
             for asked in paragraph["qas"]:
-                answers = [(start + each["answer_start"], each["text"]) for each in asked["answers"]]
+                answers = [
+                    (start + each["answer_start"], each["text"])
+                    for each in asked["answers"]
+                ]
                 questions.append({
                     "qid": asked["id"],
                     "question": asked["question"].strip(),
@@ -111,7 +161,9 @@ def squad(file: Path) -> Iterator[Line]:
 
 def timeqa(file: Path) -> Iterator[Line]:
     """Convert the articles of TimeQA's human questions: join the tokens and adjust the answers' positions."""
-    pages: dict[str, list[Line]] = {}  # an article has a record for each relation that is asked about
+    pages: dict[
+        str, list[Line]
+    ] = {}  # an article has a record for each relation that is asked about
     for record in json.loads(file.read_text(encoding="utf-8")):
         pages.setdefault(record["link"], []).append(record)
     for link, records in pages.items():
@@ -137,7 +189,8 @@ def timeqa(file: Path) -> Iterator[Line]:
 
 
 APART = re.compile(r" (?=[.,;:!?%)\]](?: |$))|(?<=[(\[]) ")
-"""The spaces before and after punctuation that TimeQA's tokens add and its articles do not have."""
+"""The spaces before and after punctuation that TimeQA's tokens add and its articles
+do not have."""
 
 
 def closed(paragraph: str, place: int) -> int:
@@ -146,18 +199,29 @@ def closed(paragraph: str, place: int) -> int:
 
 
 def fairytaleqa(folder: Path) -> Iterator[Line]:
-    """Convert stories of FairytaleQA from a split's questions; evidence is the sections that a question names."""
+    """Convert stories of FairytaleQA from a split's questions.
+
+    Evidence is the sections that a question names.
+    """
     for path in sorted(folder.glob("*-questions.csv")):
         name = path.name.removesuffix("-questions.csv")
-        sections = table(folder.parents[1] / "section-stories" / folder.name / f"{name}-story.csv")
+        sections = table(
+            folder.parents[1] / "section-stories" / folder.name / f"{name}-story.csv"
+        )
         text, spans = joined((each["text"].strip() for each in sections), "\n\n")
-        place = {each["section"]: span for each, span in zip(sections, spans, strict=True)}
+        place = {
+            each["section"]: span for each, span in zip(sections, spans, strict=True)
+        }
         questions = [
             {
                 "qid": f"{name}#{number}",
                 "question": each["question"],
-                "answers": [each[f"answer{n}"] for n in range(1, 7) if each[f"answer{n}"]],
-                "evidence": sorted(place[part.strip()] for part in each["cor_section"].split(",")),
+                "answers": [
+                    each[f"answer{n}"] for n in range(1, 7) if each[f"answer{n}"]
+                ],
+                "evidence": sorted(
+                    place[part.strip()] for part in each["cor_section"].split(",")
+                ),
             }
             for number, each in enumerate(table(path))
         ]
@@ -165,7 +229,10 @@ def fairytaleqa(folder: Path) -> Iterator[Line]:
 
 
 def evidence_inference(split: Path) -> Iterator[Line]:
-    """Convert trial papers of Evidence Inference from a split's ids; keep only what both annotators hold valid."""
+    """Convert trial papers of Evidence Inference from a split's ids.
+
+    Keep only what both annotators hold valid.
+    """
     folder = split.parent.parent
     prompts = {each["PromptID"]: each for each in table(folder / "prompts_merged.csv")}
     marked: dict[str, list[Line]] = {}
@@ -183,7 +250,10 @@ def evidence_inference(split: Path) -> Iterator[Line]:
             quoted = text[max(start, 0) : end]
             if start < 0 or quoted.split() != each["Annotations"].split():
                 continue  # some of the authors' offsets are wrong
-            span = (start + len(quoted) - len(quoted.lstrip()), start + len(quoted.rstrip()))
+            span = (
+                start + len(quoted) - len(quoted.lstrip()),
+                start + len(quoted.rstrip()),
+            )
             own = questions.setdefault(each["PromptID"], {
                 "qid": each["PromptID"],
                 "question": f"With respect to {prompt['Outcome'].strip()}, what is the reported difference "
@@ -194,11 +264,16 @@ def evidence_inference(split: Path) -> Iterator[Line]:
             })  # fmt: skip
             own["evidence"] = sorted({*own["evidence"], span})
         if questions:
-            yield line("evidence_inference", f"PMC{paper}", text, list(questions.values()))
+            yield line(
+                "evidence_inference", f"PMC{paper}", text, list(questions.values())
+            )
 
 
 def quotesum(file: Path) -> Iterator[Line]:
-    """Convert the passages of each QuoteSum question; evidence is what people's summaries quote: "[ 2 words ]"."""
+    """Convert the passages of each QuoteSum question.
+
+    Evidence is what people's summaries quote: "[ 2 words ]".
+    """
     summaries: dict[str, list[Line]] = {}
     for row in file.read_text(encoding="utf-8").splitlines():
         record = json.loads(row)
@@ -206,31 +281,52 @@ def quotesum(file: Path) -> Iterator[Line]:
     for name, records in summaries.items():
         numbers = [n for n in range(1, 9) if records[0][f"source{n}"]]
         text, spans = joined(
-            (f"{records[0][f'title{n}']}\n{records[0][f'source{n}']}" for n in numbers), "\n\n"
+            (f"{records[0][f'title{n}']}\n{records[0][f'source{n}']}" for n in numbers),
+            "\n\n",
         )
         evidence: set[Span] = set()
         for record in records:
             for number, words in re.findall(r"\[ (\d) (.+?) \]", record["summary"]):
-                first, last = spans[numbers.index(int(number))] if int(number) in numbers else (0, 0)
-                start = text.find(words, min(first + len(records[0][f"title{number}"]) + 1, last), last)
+                first, last = (
+                    spans[numbers.index(int(number))]
+                    if int(number) in numbers
+                    else (0, 0)
+                )
+                start = text.find(
+                    words,
+                    min(first + len(records[0][f"title{number}"]) + 1, last),
+                    last,
+                )
                 evidence |= {(start, start + len(words))} if start >= 0 else set()
-        asked = {"qid": name, "question": records[0]["question"], "evidence": sorted(evidence)}
+        asked = {
+            "qid": name,
+            "question": records[0]["question"],
+            "evidence": sorted(evidence),
+        }
         yield line("quotesum", name, text, [asked])
 
 
 def tatqa(file: Path) -> Iterator[Line]:
-    """Convert TAT-QA's notes and table, "a | b"; evidence is the authors' mapping to characters and cells."""
+    """Convert TAT-QA's notes and table, "a | b".
+
+    Evidence is the authors' mapping to characters and cells.
+    """
     for record in json.loads(file.read_text(encoding="utf-8")):
         notes = sorted(record["paragraphs"], key=lambda note: note["order"])
         rows = record["table"]["table"]
         parts, between = [note["text"] for note in notes], "\n\n"
-        text, spans = joined([*parts, "\n".join(" | ".join(row) for row in rows)], between)
+        text, spans = joined(
+            [*parts, "\n".join(" | ".join(row) for row in rows)], between
+        )
         start, cells = spans[-1][0], {}
         for r, row in enumerate(rows):
             for c, cell in enumerate(row):
                 cells[r, c] = (start, start + len(cell))
                 start += len(cell) + (3 if c + 1 < len(row) else 1)
-        place = {str(note["order"]): first for note, (first, _) in zip(notes, spans, strict=False)}
+        place = {
+            str(note["order"]): first
+            for note, (first, _) in zip(notes, spans, strict=False)
+        }
         questions = []
         for asked in record["questions"]:
             mapping = asked.get("mapping", {})
@@ -240,23 +336,42 @@ def tatqa(file: Path) -> Iterator[Line]:
                 for first, last in ranges
             }
             questions.append(
-                {"qid": asked["uid"], "question": asked["question"], "evidence": sorted(evidence)}
+                {
+                    "qid": asked["uid"],
+                    "question": asked["question"],
+                    "evidence": sorted(evidence),
+                }
             )
         yield line("tatqa", record["table"]["uid"], text, questions)
 
 
 def medquad(folder: Path) -> Iterator[Line]:
-    """Convert each topic of MedQuAD that has answers to a page; the evidence for a question is its answer."""
+    """Convert each topic of MedQuAD that has answers to a page.
+
+    The evidence for a question is its answer.
+    """
     for path in sorted(folder.glob("*_QA*/*.xml")):
         page = ElementTree.parse(path).getroot()
         pairs = []
         for pair in page.iter("QAPair"):
-            lines = (" ".join(each.split()) for each in pair.findtext("Answer", "").splitlines())
+            lines = (
+                " ".join(each.split())
+                for each in pair.findtext("Answer", "").splitlines()
+            )
             if answer := "\n".join(filter(None, lines)):
-                pairs.append((pair.get("pid"), pair.findtext("Question", "").strip(), answer))
-        text, spans = joined([page.findtext("Focus", "").strip(), *(answer for *_, answer in pairs)], "\n\n")
+                pairs.append(
+                    (pair.get("pid"), pair.findtext("Question", "").strip(), answer)
+                )
+        text, spans = joined(
+            [page.findtext("Focus", "").strip(), *(answer for *_, answer in pairs)],
+            "\n\n",
+        )
         questions = [
-            {"qid": f"{page.get('id')}#{number}", "question": question, "evidence": [span]}
+            {
+                "qid": f"{page.get('id')}#{number}",
+                "question": question,
+                "evidence": [span],
+            }
             for (number, question, _), span in zip(pairs, spans[1:], strict=True)
         ]
         if questions:
@@ -280,7 +395,10 @@ def line(source: str, name: str, text: str, questions: list[Line]) -> Line:
 
 
 def digest_of(lines: Iterable[Line]) -> str:
-    """Return the SHA-256 of the ids, texts, questions and evidence; order and other keys do not matter."""
+    """Return the SHA-256 of the ids, texts, questions and evidence.
+
+    Order and other keys do not matter.
+    """
     kept = sorted(
         [
             each["doc_id"],
@@ -312,7 +430,10 @@ def main() -> None:
     lines = list(FORMATS[given.format](given.path))
     with given.out.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(each) + "\n" for each in lines)
-    print(f"{sum(len(each['questions']) for each in lines):,} questions on {len(lines):,} documents")
+    print(
+        f"{sum(len(each['questions']) for each in lines):,} questions on {len(lines):,}"
+        " documents"
+    )
     print(f"digest {digest_of(lines)}")
 
 

@@ -1,17 +1,21 @@
-r"""Measures attention dilution (Gollapudi et al. 2026, section 4): how much a query attends to its gold document.
+r"""Measures attention dilution (Gollapudi et al.
 
-    python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER --sizes 500 1000 2500 5000 \
-        --plot dilution.svg
+2026, section 4): how much a query attends to its gold document.
 
-``--model`` is the folder of a Qwen3 model or the output of `block_search.py`, ``--corpus`` a folder in BEIR's
-layout. The script prints a Markdown table with, for corpora of N documents: recall@1 of the decoded codes; R_any
-and R_sum, how often a head, or all heads together, rank a gold document first (figure 3); GoldShare, the gold
-document's part of the layer's output (table 1). ``--plot`` draws the columns over N. The paper uses 400 queries
-and layer 19 of 28; with 24 negatives for each query it has 10,000 documents.
+    python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER
+        --sizes 500 1000 2500 5000 \ --plot dilution.svg
 
-As we read the paper, a corpus of N documents is the first N of this list: the gold documents of all queries, then
-each query's nearest negative, then each query's second, ... We find negatives by BM25, the paper by an embedding
-model.
+``--model`` is the folder of a Qwen3 model or the output of `block_search.py`,
+``--corpus`` a folder in BEIR's layout. The script prints a Markdown table with, for
+corpora of N documents: recall@1 of the decoded codes; R_any and R_sum, how often a
+head, or all heads together, rank a gold document first (figure 3); GoldShare, the gold
+document's part of the layer's output (table 1). ``--plot`` draws the columns over N.
+The paper uses 400 queries and layer 19 of 28; with 24 negatives for each query it has
+10,000 documents.
+
+As we read the paper, a corpus of N documents is the first N of this list: the gold
+documents of all queries, then each query's nearest negative, then each query's second,
+... We find negatives by BM25, the paper by an embedding model.
 """
 
 import argparse
@@ -24,11 +28,11 @@ from typing import get_args
 import numpy as np
 import torch
 
+from spscanner_lab.evaluation.corpora import CorpusUnits
+from spscanner_lab.evaluation.judged import JudgedCorpus, read_beir
+from spscanner_lab.in_context.block_search import read_corpus, search
+from spscanner_lab.in_context.model import Attention, BlockSearchModel, dilution
 from spscanner_rag.baselines.base import segmenter_of
-from spscanner_rag.lab.evaluation.corpora import CorpusUnits
-from spscanner_rag.lab.evaluation.judged import JudgedCorpus, read_beir
-from spscanner_rag.lab.in_context.block_search import read_corpus, search
-from spscanner_rag.lab.in_context.model import Attention, BlockSearchModel, dilution
 
 COLUMNS = ("recall@1", "R_any", "R_sum", "GoldShare")
 FORMATS = (".png", ".svg", ".pdf")
@@ -41,19 +45,44 @@ def main() -> None:
     )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--split", default="test", help="split of the judgements: qrels/SPLIT.tsv")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2500, 5000, 10_000], metavar="N")
+    parser.add_argument(
+        "--split", default="test", help="split of the judgements: qrels/SPLIT.tsv"
+    )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[500, 1000, 2500, 5000, 10_000],
+        metavar="N",
+    )
     parser.add_argument("--queries", type=int, default=400)
-    parser.add_argument("--negatives", type=int, default=24, help="negatives of each query")
-    parser.add_argument("--layer", type=int, help="counted from 0; default: 19 of 28, or the same share")
-    parser.add_argument("--attention", choices=get_args(Attention), help="default: the model's own")
-    parser.add_argument("--best-documents", type=int, help="read by upper layers; default: the model's own")
+    parser.add_argument(
+        "--negatives", type=int, default=24, help="negatives of each query"
+    )
+    parser.add_argument(
+        "--layer", type=int, help="counted from 0; default: 19 of 28, or the same share"
+    )
+    parser.add_argument(
+        "--attention", choices=get_args(Attention), help="default: the model's own"
+    )
+    parser.add_argument(
+        "--best-documents",
+        type=int,
+        help="read by upper layers; default: the model's own",
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"draw the table: {', '.join(FORMATS)}")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help=f"draw the table: {', '.join(FORMATS)}",
+    )
     given = parser.parse_args()
     if given.plot is not None and given.plot.suffix.lower() not in FORMATS:
-        parser.error(f"--plot {given.plot}: expected a name that ends with {', '.join(FORMATS)}")
+        parser.error(
+            f"--plot {given.plot}: expected a name that ends with {', '.join(FORMATS)}"
+        )
     if given.plot is not None and find_spec("matplotlib") is None:
         parser.error("--plot draws with matplotlib: pip install matplotlib")
     own = {"attention": given.attention, "best_documents": given.best_documents}
@@ -71,13 +100,21 @@ def main() -> None:
     least = len({number for own in gold.values() for number in own})
     if min(given.sizes) < least:
         parser.error(
-            f"--sizes {min(given.sizes)}: expected at least {least}, the gold documents of the queries"
+            f"--sizes {min(given.sizes)}: expected at least {least}, the gold documents"
+            " of the queries"
         )
-    print(f"| documents, layer {layer} | {' | '.join(COLUMNS)} |\n{'|---' * (len(COLUMNS) + 1)}|", flush=True)
+    print(
+        f"| documents, layer {layer} | {' | '.join(COLUMNS)}"
+        f" |\n{'|---' * (len(COLUMNS) + 1)}|",
+        flush=True,
+    )
     measured = {}
     for size in sorted({min(size, len(numbers)) for size in given.sizes}):
         measured[size] = row(model, judged, numbers[:size], gold, layer)
-        print(f"| {size:,} | {' | '.join(f'{mean:.3f}' for mean in measured[size])} |", flush=True)
+        print(
+            f"| {size:,} | {' | '.join(f'{mean:.3f}' for mean in measured[size])} |",
+            flush=True,
+        )
     if given.plot is not None:
         draw(given.plot, measured, f"layer {layer}, {len(queries):,} queries")
 
@@ -85,17 +122,27 @@ def main() -> None:
 def hard_corpus(
     judged: JudgedCorpus, queries: list[str], negatives: int
 ) -> tuple[list[int], dict[str, set[int]]]:
-    """Return the documents' numbers, gold ones first, then negatives by rank; and each query's gold documents."""
-    place = {document.doc_id: number for number, document in enumerate(judged.documents)}
+    """Return the documents' numbers, gold ones first, then negatives by rank.
+
+    And each query's gold documents.
+    """
+    place = {
+        document.doc_id: number for number, document in enumerate(judged.documents)
+    }
     gold = {
-        query: {place[name] for name, grade in judged.qrels[query].items() if grade > 0} for query in queries
+        query: {place[name] for name, grade in judged.qrels[query].items() if grade > 0}
+        for query in queries
     }
     units = CorpusUnits(judged.documents, segmenter_of("document"))
     index = units.index(units.every)
     ranked = []
     for query in queries:
-        near = index.best_texts(judged.queries[query], negatives + len(judged.qrels[query]))
-        ranked.append([int(key) for key, _ in near if int(key) not in gold[query]][:negatives])
+        near = index.best_texts(
+            judged.queries[query], negatives + len(judged.qrels[query])
+        )
+        ranked.append(
+            [int(key) for key, _ in near if int(key) not in gold[query]][:negatives]
+        )
     found = dict.fromkeys(number for own in gold.values() for number in sorted(own))
     for rank in range(negatives):
         found |= dict.fromkeys(own[rank] for own in ranked if rank < len(own))
@@ -103,10 +150,16 @@ def hard_corpus(
 
 
 def row(
-    model: BlockSearchModel, judged: JudgedCorpus, numbers: list[int], gold: dict[str, set[int]], layer: int
+    model: BlockSearchModel,
+    judged: JudgedCorpus,
+    numbers: list[int],
+    gold: dict[str, set[int]],
+    layer: int,
 ) -> list[float]:
     """Return recall@1, R_any, R_sum and GoldShare of a layer, averaged over the queries."""
-    documents = read_corpus(model, [judged.documents[number].text for number in numbers])
+    documents = read_corpus(
+        model, [judged.documents[number].text for number in numbers]
+    )
     measured = []
     for query, right in gold.items():
         places = {place for place, number in enumerate(numbers) if number in right}
@@ -114,7 +167,12 @@ def row(
             first = int(search(model, documents, judged.queries[query]).order()[0])
         read = dilution(model, documents, judged.queries[query], places)
         measured.append(
-            (first in places, read.any_head[layer], read.all_heads[layer], read.gold_share[layer])
+            (
+                first in places,
+                read.any_head[layer],
+                read.all_heads[layer],
+                read.gold_share[layer],
+            )
         )
     means: list[float] = np.mean(measured, 0).tolist()
     return means

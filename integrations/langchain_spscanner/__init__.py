@@ -6,14 +6,20 @@ from spscanner_rag.retrieval import needed
 
 needed("langchain_core", "langchain_spscanner", "langchain")
 
-from langchain_spscanner.compressor import SPScannerCompressor  # noqa: E402
-from langchain_spscanner.retriever import SPScannerRetriever  # noqa: E402
+from langchain_spscanner.compressor import SPScannerCompressor  # noqa: E402, RUF100
+from langchain_spscanner.retriever import SPScannerRetriever  # noqa: E402, RUF100
 
-__all__ = ["SPScannerCompressor", "SPScannerRetriever", "SPScannerToolCompressionMiddleware"]
+__all__ = [
+    "SPScannerCompressor",
+    "SPScannerRetriever",
+    "SPScannerToolCompressionMiddleware",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if name == "SPScannerToolCompressionMiddleware":  # needs langchain, which the other classes do not
+    if (
+        name == "SPScannerToolCompressionMiddleware"
+    ):  # needs langchain, which the other classes do not
         from langchain_spscanner.middleware import SPScannerToolCompressionMiddleware
 
         return SPScannerToolCompressionMiddleware

@@ -26,17 +26,28 @@ from spscanner_rag.retrieval import (
 )
 
 SCORE_KEY = "relevance_score"
-ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))  # metadata keys whose values depend on the question
-_SCORES = (SCORE_KEY, "score")  # may have the score of an earlier stage; the first one present counts
+ALL_SCORE_KEYS = frozenset(
+    (SCORE_KEY, *SCORE_KEYS)
+)  # metadata keys whose values depend on the question
+_SCORES = (
+    SCORE_KEY,
+    "score",
+)  # may have the score of an earlier stage; the first one present counts
 _PAGES = ("page", "page_number", "page_label")
 
-# Keys whose values differ between the chunks of one document: scores, ids in a store, and offsets.
-_OF_THE_STORE = ALL_SCORE_KEYS.union(_SCORES, ("_id", "_collection_name", "chunk_id", "pk"))
+# Keys whose values differ between the chunks of one document: scores, ids in a store,
+# and offsets.
+_OF_THE_STORE = ALL_SCORE_KEYS.union(
+    _SCORES, ("_id", "_collection_name", "chunk_id", "pk")
+)
 _OF_A_CHUNK = _OF_THE_STORE.union(("start_index", "end_index", "chunk_index"))
 
 
 def start_of(document: Document) -> int | None:
-    """Offset of a chunk in the document it was cut from, below 0 if unknown; None for a whole document."""
+    """Offset of a chunk in the document it was cut from, below 0 if unknown.
+
+    None for a whole document.
+    """
     start = _number(document.metadata.get("start_index"))
     return int(start) if start is not None and start == int(start) else None
 
@@ -49,19 +60,30 @@ def score_of(document: Document) -> float | None:
 
 def _number(value: object) -> float | None:
     # Accepts floats for integers, because some stores keep every number as a float.
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not math.isfinite(value)
+    ):
         return None
     return float(value)
 
 
 def parent_name(document: Document) -> str:
     """A digest that a document shares with all of its chunks, since splitters copy the metadata."""
-    own = {key: value for key, value in document.metadata.items() if key not in _OF_A_CHUNK}
-    return digest({key: value for key, value in own.items() if not key.startswith("spscanner_")})
+    own = {
+        key: value for key, value in document.metadata.items() if key not in _OF_A_CHUNK
+    }
+    return digest(
+        {key: value for key, value in own.items() if not key.startswith("spscanner_")}
+    )
 
 
 def group_of(document: Document, document_key: str | None) -> str | None:
-    """A string that is equal for documents with equal metadata under the key; None without a value."""
+    """A string that is equal for documents with equal metadata under the key.
+
+    None without a value.
+    """
     value = None if document_key is None else document.metadata.get(document_key)
     return None if value is None else canonical(value)
 
@@ -73,32 +95,52 @@ def own_name(document: Document) -> str:
 
 def stable_name(document: Document) -> str:
     """A name that is the same in every run and store: `own_name`, or a digest if the id is random."""
-    return _content_name(document) if document.id and is_random_id(document.id) else own_name(document)
+    return (
+        _content_name(document)
+        if document.id and is_random_id(document.id)
+        else own_name(document)
+    )
 
 
 def _content_name(document: Document) -> str:
     """A digest of text and metadata, without what a store or a search adds."""
-    metadata = {key: value for key, value in document.metadata.items() if key not in _OF_THE_STORE}
+    metadata = {
+        key: value
+        for key, value in document.metadata.items()
+        if key not in _OF_THE_STORE
+    }
     return digest((document.page_content, metadata))
 
 
 def digest(value: object) -> str:
     """A hash that is the same for equal values in every process."""
-    return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return hashlib.sha256(
+        canonical(value).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:24]
 
 
 def canonical(value: object) -> str:
     """A string that is equal for equal values, whatever the order of keys."""
     if isinstance(value, Mapping):
-        return "{" + ",".join(sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())) + "}"
+        return (
+            "{"
+            + ",".join(
+                sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())
+            )
+            + "}"
+        )
     if isinstance(value, list | tuple):  # stores that keep JSON return tuples as lists
         return "[" + ",".join(map(canonical, value)) + "]"
     if isinstance(value, set | frozenset):
         return "<" + ",".join(sorted(map(canonical, value))) + ">"
-    if isinstance(value, float) and value.is_integer():  # some stores keep every number as a float
+    if (
+        isinstance(value, float) and value.is_integer()
+    ):  # some stores keep every number as a float
         return repr(int(value))
     if type(value).__repr__ is object.__repr__:
-        return type(value).__qualname__  # its repr contains an address, which differs between copies
+        return type(
+            value
+        ).__qualname__  # its repr contains an address, which differs between copies
     return repr(value)
 
 
@@ -111,12 +153,15 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
         known = own.get(name)
         if known is None:
             own[name] = Document(
-                page_content=document.page_content, metadata=copied_metadata(document.metadata), id=name
+                page_content=document.page_content,
+                metadata=copied_metadata(document.metadata),
+                id=name,
             )
         elif _content_name(known) != _content_name(document):
             raise ValueError(
-                f"documents: got two different documents with the id {name!r}; expected a different id for "
-                "each, or None to make one from its text and metadata"
+                f"documents: got two different documents with the id {name!r}; expected"
+                " a different id for each, or None to make one from its text and"
+                " metadata"
             )
     return tuple(own.values())
 
@@ -126,8 +171,13 @@ def require_document(document: object, where: str) -> None:
     if not isinstance(document, Document):
         got = type(document).__name__
         if hasattr(document, "get_content"):
-            got = "a LlamaIndex node (convert it: Document(it.get_content(), metadata=it.metadata))"
-        raise TypeError(f"{where}: got {got}; expected langchain_core.documents.Document objects")
+            got = (
+                "a LlamaIndex node (convert it: Document(it.get_content(),"
+                " metadata=it.metadata))"
+            )
+        raise TypeError(
+            f"{where}: got {got}; expected langchain_core.documents.Document objects"
+        )
 
 
 def read(
@@ -137,17 +187,23 @@ def read(
     *,
     complete: bool = False,
 ) -> list[ReadText[Document]]:
-    """Join documents to texts; those with the same value under ``document_key`` become one.
+    """Join documents to texts.
 
-    A document with an integer ``start_index`` is a chunk; so are those with a value under the key, equal metadata
-    and overlapping texts. A chunk's document is read instead if ``wholes`` has it. ``complete``: all others are
-    whole, so pages may continue each other. A piece's ``source[1]`` names the document that its offsets refer to.
+    Those with the same value under ``document_key`` become one.
+
+    A document with an integer ``start_index`` is a chunk; so are those with a value
+    under the key, equal metadata and overlapping texts. A chunk's document is read
+    instead if ``wholes`` has it. ``complete``: all others are whole, so pages may
+    continue each other. A piece's ``source[1]`` names the document that its offsets
+    refer to.
     """
     of_parent: dict[str, list[str]] = {}
     for document in documents:
         require_document(document, "documents")
         if group_of(document, document_key) is not None:
-            of_parent.setdefault(parent_name(document), []).append(document.page_content)
+            of_parent.setdefault(parent_name(document), []).append(
+                document.page_content
+            )
     cut_up = {parent for parent, texts in of_parent.items() if share_text(texts)}
     sources: dict[Hashable, str] = {}
     pieces: list[Piece] = []
@@ -160,7 +216,9 @@ def read(
             given = wholes.documents[held[0]]
             source = ("given", stable_name(given), own_name(given))
             sources[source] = given.page_content
-        elif start is not None or (cut_up and group is not None and parent_name(document) in cut_up):
+        elif start is not None or (
+            cut_up and group is not None and parent_name(document) in cut_up
+        ):
             source = ("parent", parent_name(document))
         else:
             start, whole = 0, True
@@ -211,26 +269,36 @@ class Wholes:
     def _with_text(self, numbers: Sequence[int], text: str) -> list[int]:
         if not (squeezed := "".join(text.split())):
             return []
-        holding = [number for number in numbers if text in self.documents[number].page_content]
+        holding = [
+            number for number in numbers if text in self.documents[number].page_content
+        ]
         if holding:
             return holding
         for number in numbers:  # splitters may change white space
             if number not in self._squeezed:
-                self._squeezed[number] = "".join(self.documents[number].page_content.split())
+                self._squeezed[number] = "".join(
+                    self.documents[number].page_content.split()
+                )
         return [number for number in numbers if squeezed in self._squeezed[number]]
 
 
 class ScoredMetadata(dict[str, Any]):
-    """The metadata of a result; scores do not affect equality, so `MultiQueryRetriever` keeps a sentence once.
+    """The metadata of a result.
 
-    Not a subclass of Document: a LangGraph checkpoint restores only LangChain's own classes.
+    Scores do not affect equality, so `MultiQueryRetriever` keeps a sentence once.
+
+    Not a subclass of Document: a LangGraph checkpoint restores only LangChain's own
+    classes.
     """
 
     @override
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoredMetadata):
             return super().__eq__(other)
-        own, others = ({k: v for k, v in each.items() if k not in ALL_SCORE_KEYS} for each in (self, other))
+        own, others = (
+            {k: v for k, v in each.items() if k not in ALL_SCORE_KEYS}
+            for each in (self, other)
+        )
         return own == others
 
     @override
@@ -240,10 +308,14 @@ class ScoredMetadata(dict[str, Any]):
     __hash__ = None  # mutable, like dict
 
 
-def scored_document(text: str, metadata: Mapping[str, Any], name: str | None) -> Document:
+def scored_document(
+    text: str, metadata: Mapping[str, Any], name: str | None
+) -> Document:
     """A document with `ScoredMetadata`."""
     document = Document(page_content=text, id=name)
-    document.metadata = ScoredMetadata(metadata)  # not in the call: pydantic would turn it into a plain dict
+    document.metadata = ScoredMetadata(
+        metadata
+    )  # not in the call: pydantic would turn it into a plain dict
     return document
 
 
@@ -269,7 +341,9 @@ class DocumentHost(Host[Document]):
         self, items: Sequence[Document], texts: Sequence[ReadText[Document]]
     ) -> Callable[[Document], int | None]:
         text_of = {
-            placed.number: number for number, text in enumerate(texts) for placed in text.joined.placed
+            placed.number: number
+            for number, text in enumerate(texts)
+            for placed in text.joined.placed
         }
         wholes = Wholes(items, self.document_key)
 
@@ -288,10 +362,17 @@ class DocumentHost(Host[Document]):
 
     def records(self, items: Sequence[Document]) -> Iterable[Mapping[str, Any]]:
         return (
-            {"id": item.id, "page_content": item.page_content, "metadata": item.metadata} for item in items
+            {
+                "id": item.id,
+                "page_content": item.page_content,
+                "metadata": item.metadata,
+            }
+            for item in items
         )
 
-    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[Document]]:
+    def restored(
+        self, records: Sequence[Mapping[str, Any]]
+    ) -> tuple[Self, Sequence[Document]]:
         return self, own_copies(Document(**record) for record in records)
 
 
@@ -325,11 +406,20 @@ class DocumentAnswer(Answer[Document, Document]):
                     start, end = own, own + place.piece_end - place.piece_start
             identity = f"{stable_name(document)}:{within}"
         metadata = self.metadata(hit, text, place.piece)
-        metadata |= {"start_index": start, "end_index": end, ID_KEY: identity} | self.place(hit, text)
+        metadata |= {
+            "start_index": start,
+            "end_index": end,
+            ID_KEY: identity,
+        } | self.place(hit, text)
         self.found.append(scored_document(hit.text, metadata, identity))
 
     def add_piece(
-        self, best: Hit, text: ReadText[Document], piece: int, content: str, saved: Mapping[str, float]
+        self,
+        best: Hit,
+        text: ReadText[Document],
+        piece: int,
+        content: str,
+        saved: Mapping[str, float],
     ) -> None:
         metadata = {**self.metadata(best, text, piece), **saved}
         self.found.append(scored_document(content, metadata, text.items[piece].id))
@@ -344,5 +434,7 @@ class DocumentAnswer(Answer[Document, Document]):
         return item.metadata
 
     @override
-    def metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
+    def metadata(
+        self, hit: Hit, text: ReadText[Document], piece: int
+    ) -> dict[str, Any]:
         return super().metadata(hit, text, piece) | {SCORE_KEY: hit.score}

@@ -6,7 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -30,27 +33,30 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that contains it, plus
-    ``relevance_score`` (from 0 to 1), ``spscanner_logit``, ``start_index`` and ``end_index`` (its span in that
-    document, in characters) and ``spscanner_id``, which is also its ``id``. A document with an integer
-    ``start_index`` in its metadata is a chunk; its spans are offsets in the document that it was cut from.
+    ``relevance_score`` (from 0 to 1), ``spscanner_logit``, ``start_index`` and
+    ``end_index`` (its span in that document, in characters) and ``spscanner_id``, which
+    is also its ``id``. A document with an integer ``start_index`` in its metadata is a
+    chunk; its spans are offsets in the document that it was cut from.
 
-    If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
-    are read for a question. The words of all documents are counted when the retriever is built, and those of
-    documents added later with the next question. Scores are relative to all documents, whichever are read.
+    If there are more documents than ``read_documents`` and ``read_tokens`` allow, a
+    first stage chooses those that are read for a question. The words of all documents
+    are counted when the retriever is built, and those of documents added later with the
+    next question. Scores are relative to all documents, whichever are read.
 
-    ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
-    ``filter``. The first call loads the model, once per process. Further parameters: those of `DocumentFields`.
+    ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``,
+    ``max_tokens`` and ``filter``. The first call loads the model, once per process.
+    Further parameters: those of `DocumentFields`.
 
     Parameters
     ----------
-    documents : sequence of Document, optional
-        The documents to scan; if the first stage is a LangChain retriever, those that contain the chunks that it
-        finds. They are copied, without duplicates.
-    first_stage, retriever, read_documents, read_tokens
-        As for `RetrieverFields`; a first stage is a retriever or another runnable from a string to documents.
-    filter : callable or dict, optional
-        Only documents for which the callable returns true, or whose metadata have all of these values, give
-        results. Scores remain relative to all documents. If no document passes, the result is empty.
+    documents : sequence of Document, optional The documents to scan; if the first stage
+    is a LangChain retriever, those that contain the chunks that it finds. They are
+    copied, without duplicates. first_stage, retriever, read_documents, read_tokens As
+    for `RetrieverFields`; a first stage is a retriever or another runnable from a
+    string to documents.
+    filter : callable or dict, optional Only documents for which the callable returns
+        true, or whose metadata have all of these values, give results. Scores remain
+        relative to all documents. If no document passes, the result is empty.
 
     Raises
     ------
@@ -62,14 +68,20 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
 
     other_stages: ClassVar = (
         Runnable,
-        "a LangChain retriever or another runnable (wrap a function in langchain_core.runnables.RunnableLambda)",
+        (
+            "a LangChain retriever or another runnable (wrap a function in"
+            " langchain_core.runnables.RunnableLambda)"
+        ),
     )
 
     filter: SkipValidation[Filter | None] = None
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
-        """Scan these whole documents, pages or chunks; ``fields`` are the other fields of the class."""
+        """Scan these whole documents, pages or chunks.
+
+        ``fields`` are the other fields of the class.
+        """
         return cls(documents=list(documents), **fields)
 
     @classmethod
@@ -82,14 +94,26 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     ) -> Self:
         """Scan these whole texts; ``fields`` are the other fields of the class.
 
-        ``metadatas`` and ``ids``, if given, must have one value for each text, else ``ValueError``.
+        ``metadatas`` and ``ids``, if given, must have one value for each text, else
+        ``ValueError``.
         """
         texts = list(texts)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(texts):
-                raise ValueError(f"{name}: got {len(values)} for {len(texts)} texts; expected one for each")
-        rows = zip(texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True)
-        documents = [Document(page_content=text, metadata=own, id=name) for text, own, name in rows]
+                raise ValueError(
+                    f"{name}: got {len(values)} for {len(texts)} texts; expected one"
+                    " for each"
+                )
+        rows = zip(
+            texts,
+            metadatas or [{}] * len(texts),
+            ids or [None] * len(texts),
+            strict=True,
+        )
+        documents = [
+            Document(page_content=text, metadata=own, id=name)
+            for text, own, name in rows
+        ]
         return cls(documents=documents, **fields)
 
     @classmethod
@@ -100,19 +124,29 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         documents: Iterable[Document] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan what another retriever finds; ``fields`` are the other fields of the class.
+        """Scan what another retriever finds.
 
-        If it finds a chunk of one of the whole ``documents``, that document is scanned as a whole, with the other
-        pages of the same file. Without ``documents``, only what it finds is scanned.
+        ``fields`` are the other fields of the class.
+
+        If it finds a chunk of one of the whole ``documents``, that document is scanned
+        as a whole, with the other pages of the same file. Without ``documents``, only
+        what it finds is scanned.
         """
-        return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
+        return cls(
+            retriever=retriever,
+            documents=None if documents is None else list(documents),
+            **fields,
+        )
 
     @classmethod
     def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
-        """Read what `persist` wrote. It stores none of the ``fields`` of the class; give all but ``documents``.
+        """Read what `persist` wrote.
 
-        The retriever uses the folder's arrays from disk: keep the folder as long as the retriever. ``ValueError``
-        if the folder is missing, damaged, or was not written by `persist` of this class.
+        It stores none of the ``fields`` of the class; give all but ``documents``.
+
+        The retriever uses the folder's arrays from disk: keep the folder as long as the
+        retriever. ``ValueError`` if the folder is missing, damaged, or was not written
+        by `persist` of this class.
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
@@ -123,8 +157,8 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     def _check_input(self) -> Self:
         if self.documents is None and isinstance(self.stage, str):
             raise ValueError(
-                "documents: got neither documents nor a retriever; expected at least one: from_documents(...), "
-                "from_texts(...) or from_retriever(...)"
+                "documents: got neither documents nor a retriever; expected at least"
+                " one: from_documents(...), from_texts(...) or from_retriever(...)"
             )
         _predicate(self.filter)
         self._corpus().counted()
@@ -133,9 +167,10 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     def persist(self, path: str | Path) -> None:
         """Write the documents, their word counts and vectors to a folder, completely or not at all.
 
-        A scanner with an encoder, such as the bundled one, is loaded for this and computes the missing vectors.
-        The folder must be new, empty, or written by `persist` before; its content is replaced. ``ValueError`` if
-        it holds anything else, or if metadata hold values that JSON cannot keep.
+        A scanner with an encoder, such as the bundled one, is loaded for this and
+        computes the missing vectors. The folder must be new, empty, or written by
+        `persist` before; its content is replaced. ``ValueError`` if it holds anything
+        else, or if metadata hold values that JSON cannot keep.
         """
         self._corpus().persist(path, self._search().meaning)
 
@@ -148,8 +183,8 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
 
         Parameters
         ----------
-        ids : sequence of str or None, optional
-            One for each document. Default: its own id, or else a digest of its text and metadata.
+        ids : sequence of str or None, optional One for each document. Default: its own
+            id, or else a digest of its text and metadata.
 
         Raises
         ------
@@ -159,7 +194,10 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         documents = list(documents)
         if ids is not None:
             if len(ids) != len(documents):
-                raise ValueError(f"ids: got {len(ids)} for {len(documents)} documents; expected one for each")
+                raise ValueError(
+                    f"ids: got {len(ids)} for {len(documents)} documents; expected one"
+                    " for each"
+                )
             documents = [
                 document if name is None else document.model_copy(update={"id": name})
                 for document, name in zip(documents, ids, strict=True)
@@ -170,7 +208,10 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         return [str(document.id) for document in new]
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents by their ids; an unknown id raises ``ValueError``, and nothing is deleted."""
+        """Delete documents by their ids.
+
+        An unknown id raises ``ValueError``, and nothing is deleted.
+        """
         with HeldCorpus.changing:
             self._hold(self._corpus().deleting(ids))
 
@@ -178,8 +219,12 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         self.documents, self._held = corpus.items, corpus
 
     @override
-    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        return super().invoke(input, config, **self._checked_call(input, kwargs))  # checked before any event
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        return super().invoke(
+            input, config, **self._checked_call(input, kwargs)
+        )  # checked before any event
 
     @override
     async def ainvoke(
@@ -198,22 +243,34 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
 
     @override
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **checked: Any
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        **checked: Any,
     ) -> list[Document]:
         try:
             found = None
             if isinstance(first := self.stage, Runnable):
-                found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
-            return list(await checked["search"].off_loop(partial(checked["answer"], found)))
+                found = await first.ainvoke(
+                    query, {"callbacks": run_manager.get_child()}
+                )
+            return list(
+                await checked["search"].off_loop(partial(checked["answer"], found))
+            )
         except asyncio.CancelledError as error:
-            await run_manager.on_retriever_error(error)  # the base class handles only Exception
+            await run_manager.on_retriever_error(
+                error
+            )  # the base class handles only Exception
             raise
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**kwargs)
         params["ls_embedding_provider"] = "spscanner-rag"
-        params["ls_embedding_model"] = (kwargs.get("search") or self._search()).choice.name
+        params["ls_embedding_model"] = (
+            kwargs.get("search") or self._search()
+        ).choice.name
         return params
 
     def _checked_call(self, query: object, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -221,14 +278,21 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
                 raise TypeError(
-                    f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
-                    "field set at construction"
+                    f"invoke: got an unknown argument {name!r}; expected one of"
+                    f" {', '.join(_ARGUMENTS)}, or a field set at construction"
                 )
-        text, admits = check_query(query), _predicate(arguments.pop("filter", self.filter))
-        search = self._search({name: arguments.pop(name) for name in _SELECTING if name in arguments})
+        text, admits = (
+            check_query(query),
+            _predicate(arguments.pop("filter", self.filter)),
+        )
+        search = self._search(
+            {name: arguments.pop(name) for name in _SELECTING if name in arguments}
+        )
 
         def answer(found: object, cancelled: Cancelled = never) -> list[Document]:
-            return search.answer_from(self._corpus(), text, DocumentAnswer, admits, found, cancelled)
+            return search.answer_from(
+                self._corpus(), text, DocumentAnswer, admits, found, cancelled
+            )
 
         return {**arguments, "search": search, "answer": answer}
 
@@ -238,8 +302,8 @@ def _predicate(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
         return chosen_by
     if not isinstance(chosen_by, Mapping):
         raise TypeError(
-            f"filter: got {type(chosen_by).__name__}; expected a function of a Document, or a dictionary of "
-            "metadata values"
+            f"filter: got {type(chosen_by).__name__}; expected a function of a"
+            " Document, or a dictionary of metadata values"
         )
     wanted = dict(chosen_by)
     return lambda document: all(

@@ -31,11 +31,15 @@ from spscanner_rag.text.units import readable
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20
-"""A chunk ends once its rows have this many bytes, so that memory does not grow with the length of documents."""
+"""A chunk ends once its rows have this many bytes, so that memory does not grow with
+the length of documents."""
 
-IDENTITY = "_batch.json"  # readers of Parquet folders ignore names that begin with an underscore
+IDENTITY = (  # readers of Parquet folders ignore names that begin with an underscore
+    "_batch.json"
+)
 DIGESTS = "_parts.jsonl"
-"""A line with the SHA-256 of each part, written before the part; a part without a line is made again."""
+"""A line with the SHA-256 of each part, written before the part; a part without a
+line is made again."""
 
 COLUMNS = "id query_id document_score sentence_count tokens sentences error".split()
 
@@ -85,7 +89,9 @@ class Chunk(NamedTuple):
     paths: tuple[str, ...]  # one file of rows, or several documents
     start: int = 0  # first row in the file
     stop: int = 0  # the row after the last one; 0 for documents
-    name: str = ""  # the file's name in ids, or its path if two inputs have the same name
+    name: str = (
+        ""  # the file's name in ids, or its path if two inputs have the same name
+    )
 
 
 class Plan(NamedTuple):
@@ -93,7 +99,9 @@ class Plan(NamedTuple):
 
     chunks: tuple[Chunk, ...]
     digests: tuple[str, ...]
-    states: Mapping[str, tuple[int, ...]]  # each input's state when its digest was computed
+    states: Mapping[
+        str, tuple[int, ...]
+    ]  # each input's state when its digest was computed
     notes: tuple[str, ...] = ()  # lines for the user
 
     def check_unchanged(self, chunk: Chunk) -> None:
@@ -101,17 +109,23 @@ class Plan(NamedTuple):
         for path in chunk.paths:
             if _state(path) != self.states[path]:
                 raise InputChangedError(
-                    f"{path}: changed while it was read; expected the same content during a run: give the "
-                    "finished file, and another --out"
+                    f"{path}: changed while it was read; expected the same content"
+                    " during a run: give the finished file, and another --out"
                 )
 
 
-def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
-    """Divide the rows of the inputs into chunks, deterministically; ``ValueError`` for unusable inputs."""
+def plan_of(
+    inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool
+) -> Plan:
+    """Divide the rows of the inputs into chunks, deterministically.
+
+    ``ValueError`` for unusable inputs.
+    """
     tables, documents, notes = _found(inputs)
     if documents and not has_queries:
         raise ValueError(
-            f"{documents[0]}: got a document without a question; expected --query or --queries for documents"
+            f"{documents[0]}: got a document without a question; expected --query or"
+            " --queries for documents"
         )
     files = (*tables, *documents)
     states = {path: _state(path) for path in files}
@@ -123,9 +137,13 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
         for start, stop in _stretches(path, wanted, rows_per_part):
             chunks.append(Chunk(len(chunks), (path,), start, stop, own))
     for first in range(0, len(documents), rows_per_part):
-        chunks.append(Chunk(len(chunks), tuple(documents[first : first + rows_per_part])))
+        chunks.append(
+            Chunk(len(chunks), tuple(documents[first : first + rows_per_part]))
+        )
     if not chunks:
-        raise ValueError(f"{', '.join(inputs)}: got no row; expected at least one: check the files")
+        raise ValueError(
+            f"{', '.join(inputs)}: got no row; expected at least one: check the files"
+        )
     plan = Plan(tuple(chunks), tuple(map(_digest, files)), states, tuple(notes))
     for chunk in chunks:
         plan.check_unchanged(chunk)
@@ -133,7 +151,10 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
 
 
 class RowReader:
-    """Reads the chunks of a plan in order; without ``queries``, each row has its own question."""
+    """Reads the chunks of a plan in order.
+
+    Without ``queries``, each row has its own question.
+    """
 
     def __init__(self, columns: Columns, queries: Sequence[Query] = ()) -> None:
         self.columns, self.queries = columns, queries
@@ -147,7 +168,11 @@ class RowReader:
         if not chunk.stop:
             return [row for path in chunk.paths for row in self._document(path)]
         rows = enumerate(self._raw(chunk), chunk.start + 1)
-        return [found for number, row in rows for found in self._rows_of(row, f"{chunk.name}:{number}")]
+        return [
+            found
+            for number, row in rows
+            for found in self._rows_of(row, f"{chunk.name}:{number}")
+        ]
 
     def _document(self, path: str) -> list[Row]:
         self._count(path)
@@ -162,7 +187,9 @@ class RowReader:
             values = _values(row)
             given = values.get(self.columns.id)
             if given is not None:
-                identifier = given if isinstance(given, str) else json.dumps(given, default=str)
+                identifier = (
+                    given if isinstance(given, str) else json.dumps(given, default=str)
+                )
             self._count(identifier)
             text = _string(values, self.columns.text)
             if not self.queries:
@@ -177,14 +204,20 @@ class RowReader:
         self._ids.add(hash(identifier))
 
     def _asked(
-        self, identifier: str, document: str | TextFile = "", query: str = "", error: str | None = None
+        self,
+        identifier: str,
+        document: str | TextFile = "",
+        query: str = "",
+        error: str | None = None,
     ) -> list[Row]:
         asked = self.queries or [Query(None, query)]
         return [Row(identifier, each.id, each.text, document, error) for each in asked]
 
     def _raw(self, chunk: Chunk) -> Iterator[Any]:
         (path,) = chunk.paths
-        if self._path != path or self._at > chunk.start:  # another file, or the same file named again
+        if (
+            self._path != path or self._at > chunk.start
+        ):  # another file, or the same file named again
             self._table, self._at = _raw_rows(path, self.columns), 0
         self._path = ""  # if reading fails, the next chunk opens the file again
         yield from islice(self._table, chunk.start - self._at, chunk.stop - self._at)
@@ -192,9 +225,12 @@ class RowReader:
 
 
 def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """List the tables and documents that the inputs name, and notes. In a folder with tables, only they are read.
+    """List the tables and documents that the inputs name, and notes.
 
-    Hidden files, and files with a name or a folder that begins with an underscore, are left out.
+    In a folder with tables, only they are read.
+
+    Hidden files, and files with a name or a folder that begins with an underscore, are
+    left out.
     """
     tables: list[str] = []
     documents: list[str] = []
@@ -205,14 +241,16 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             continue
         for endings, kind in ((TABLES, tables), (tuple(KINDS), documents)):
             inside, _, told = regular_files(path, endings)
-            if own := sorted(file for file in inside if f"{os.sep}_" not in file[len(path) - 1 :]):
+            if own := sorted(
+                file for file in inside if f"{os.sep}_" not in file[len(path) - 1 :]
+            ):
                 kind += own
                 notes += told
                 break
         else:
             raise ValueError(
-                f"{path}: got a folder in which nothing can be read; expected files that end in "
-                f"{', '.join((*TABLES, *KINDS))}"
+                f"{path}: got a folder in which nothing can be read; expected files"
+                f" that end in {', '.join((*TABLES, *KINDS))}"
             )
     return tables, documents, notes
 
@@ -223,7 +261,13 @@ def _state(path: str) -> tuple[int, ...]:
         status = os.stat(path)
     except OSError:
         return ()  # opening it raises the error
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def _opened(path: str) -> io.BufferedReader:
@@ -231,29 +275,37 @@ def _opened(path: str) -> io.BufferedReader:
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError(
-                f"{path}: not a regular file; expected one that can be read twice: save it first"
+                f"{path}: not a regular file; expected one that can be read twice: save"
+                " it first"
             )
         return open(path, "rb")
     except OSError as error:
         raise ValueError(
-            f"{path}: cannot be read ({error.strerror}); expected an existing file: check the path and the "
-            "permissions"
+            f"{path}: cannot be read ({error.strerror}); expected an existing file:"
+            " check the path and the permissions"
         ) from None
 
 
 def _digest(path: str) -> str:
-    if _state(path)[2:3] == (0,):  # size 0: empty, or a file such as those of /proc, some of which never end
+    if _state(path)[2:3] == (
+        0,
+    ):  # size 0: empty, or a file such as those of /proc, some of which never end
         return hashlib.sha256().hexdigest()
     with _opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _stretches(path: str, columns: Sequence[str], most: int) -> Iterator[tuple[int, int]]:
+def _stretches(
+    path: str, columns: Sequence[str], most: int
+) -> Iterator[tuple[int, int]]:
     """Yield the first row of each chunk of a table, and the row after its last one."""
     lengths: Iterable[int]
     if path.lower().endswith(".parquet"):
         rows, row_bytes = _parquet_size(path, columns)
-        lengths, most = repeat(0, rows), max(1, min(most, int(CHUNK_BYTES / max(1.0, row_bytes))))
+        lengths, most = (
+            repeat(0, rows),
+            max(1, min(most, int(CHUNK_BYTES / max(1.0, row_bytes)))),
+        )
     else:
         lengths = map(
             len, _raw_rows(path, columns)
@@ -269,28 +321,41 @@ def _stretches(path: str, columns: Sequence[str], most: int) -> Iterator[tuple[i
 
 
 def _parquet_size(path: str, columns: Sequence[str]) -> tuple[int, float]:
-    """The number of rows of a file, and their mean length in bytes; ``ValueError`` if it lacks a column."""
+    """The number of rows of a file, and their mean length in bytes.
+
+    ``ValueError`` if it lacks a column.
+    """
     owner = f"{path}: reading Parquet"
-    pa, pq = needed("pyarrow", owner, "parquet"), needed("pyarrow.parquet", owner, "parquet")
+    pa, pq = (
+        needed("pyarrow", owner, "parquet"),
+        needed("pyarrow.parquet", owner, "parquet"),
+    )
     with _opened(path) as file:
         try:
             table = pq.ParquetFile(file)
         except pa.ArrowInvalid as error:
             raise ValueError(
-                f"{path}: not a Parquet file ({str(error)[:200]}); check that it is complete"
+                f"{path}: not a Parquet file ({str(error)[:200]}); check that it is"
+                " complete"
             ) from None
         names, found = table.schema_arrow.names, table.metadata
         if missing := [column for column in columns if column not in names]:
             raise ValueError(
-                f"{path}: got the columns {', '.join(names)}; expected a column of strings {missing[0]!r}: see "
-                "--text-column and --query-column"
+                f"{path}: got the columns {', '.join(names)}; expected a column of"
+                f" strings {missing[0]!r}: see --text-column and --query-column"
             )
-        groups = (found.row_group(number).total_byte_size for number in range(found.num_row_groups))
+        groups = (
+            found.row_group(number).total_byte_size
+            for number in range(found.num_row_groups)
+        )
         return found.num_rows, sum(groups) / max(1, found.num_rows)
 
 
 def _raw_rows(path: str, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield all rows of a file: lines, or one-row record batches of Parquet; each row group is decoded once."""
+    """Yield all rows of a file: lines, or one-row record batches of Parquet.
+
+    Each row group is decoded once.
+    """
     with _opened(path) as file:
         if not path.lower().endswith(".parquet"):
             yield from file
@@ -299,19 +364,25 @@ def _raw_rows(path: str, columns: Sequence[str]) -> Iterator[Any]:
 
         table = pq.ParquetFile(file)
         names = [name for name in table.schema_arrow.names if name in columns]
-        for batch in table.iter_batches(batch_size=256, columns=names, use_threads=False):
+        for batch in table.iter_batches(
+            batch_size=256, columns=names, use_threads=False
+        ):
             for number in range(batch.num_rows):
                 yield batch.slice(number, 1)
 
 
-def _values(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a line, or pyarrow's batch of one row
+def _values(
+    row: Any,  # noqa: ANN401
+) -> dict[str, Any]:
     """The values of a row; ``ValueError`` if it is not a JSON object or has strings that are not UTF-8."""
     if not isinstance(row, bytes):
         return dict(row.to_pylist()[0])
     try:
         return parse_object(row)
     except ValueError as error:
-        raise ValueError(f"not a JSON object ({str(error)[:200]}); expected one on each line") from None
+        raise ValueError(
+            f"not a JSON object ({str(error)[:200]}); expected one on each line"
+        ) from None
 
 
 def _string(values: Mapping[str, object], column: str) -> str:
@@ -328,14 +399,17 @@ def scan_rows(
 ) -> list[Record]:
     """Scan rows in shared forward passes, and return a record for each.
 
-    If the passes fail, for example for lack of memory, each row is scanned alone, and a failing one gets an error.
+    If the passes fail, for example for lack of memory, each row is scanned alone, and a
+    failing one gets an error.
     """
     asked = [_request(scanner, row) for row in rows]
     requests = [each for each in asked if not isinstance(each, str)]
     results: list[ScanResult | str] | None = None
     with suppress(Exception):
         results = list(scanner.scan_many(requests))
-    if results is None:  # outside the handler, because the error keeps the memory of the failed passes
+    if (
+        results is None
+    ):  # outside the handler, because the error keeps the memory of the failed passes
         results = [_alone(scanner, request) for request in requests]
     left = iter(results)
     return [
@@ -358,7 +432,9 @@ def _alone(scanner: Scanner, request: ScanRequest) -> ScanResult | str:
         return f"{type(error).__name__}: {error}".strip().removesuffix(":")
 
 
-def _record(row: Row, result: ScanResult | str, selection: Selection, texts: bool) -> Record:
+def _record(
+    row: Row, result: ScanResult | str, selection: Selection, texts: bool
+) -> Record:
     own: Record = dict.fromkeys(COLUMNS) | {"id": readable(row.id), "sentences": []}
     own["query_id"] = row.query_id and readable(row.query_id)
     if isinstance(result, str):
@@ -385,7 +461,10 @@ def _part(folder: Path, number: int, form: Form) -> Path:
 
 
 def _finished(folder: Path, count: int, form: Form) -> set[int]:
-    """Numbers of the chunks, of ``count``, whose part exists; ``PartChangedError`` if a part was changed."""
+    """Numbers of the chunks, of ``count``, whose part exists.
+
+    ``PartChangedError`` if a part was changed.
+    """
     digests, found = dict[str, str](), set()
     for _, line in complete_lines(folder / DIGESTS):  # a part's last line counts
         with suppress(ValueError, KeyError):
@@ -394,10 +473,13 @@ def _finished(folder: Path, count: int, form: Form) -> set[int]:
     for number in range(count):
         path = _part(folder, number, form)
         if path.name in digests and path.exists():
-            if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digests[path.name]:
+            if (
+                not path.is_file()
+                or hashlib.sha256(path.read_bytes()).hexdigest() != digests[path.name]
+            ):
                 raise PartChangedError(
-                    f"{path}: its content is not what the run wrote; delete it, and run the same command to make "
-                    "it again"
+                    f"{path}: its content is not what the run wrote; delete it, and run"
+                    " the same command to make it again"
                 )
             found.add(number)
     return found
@@ -411,12 +493,21 @@ def _encoded(records: Sequence[Record], form: Form) -> bytes:
     import pyarrow.parquet as pq
 
     text, whole, number = pa.string(), pa.int64(), pa.float32()
-    places = {"start": whole, "end": whole, "score": number, "logit": number, "text": text, "section": text}
+    places = {
+        "start": whole,
+        "end": whole,
+        "score": number,
+        "logit": number,
+        "text": text,
+        "section": text,
+    }
     kinds = {"document_score": number, "sentence_count": whole, "tokens": whole}
     kinds["sentences"] = pa.list_(pa.struct(list(places.items())))
     schema = pa.schema([(name, kinds.get(name, text)) for name in COLUMNS])
     file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(records), schema), file, compression="zstd")
+    pq.write_table(
+        pa.Table.from_pylist(list(records), schema), file, compression="zstd"
+    )
     return file.getvalue()
 
 
@@ -453,12 +544,15 @@ def run_batch(
     texts: bool = True,
     show: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Make the parts that a folder lacks; parts found there are kept, and their rows are not scanned again.
+    """Make the parts that a folder lacks.
 
-    ``form`` is Parquet by default if pyarrow is installed, else JSONL; with ``texts``, records have the sentences'
-    texts. An error that affects a whole chunk is recorded, and the run continues; ``show`` is called after each
-    part. Raises ``OtherRunError``, ``FolderInUseError``, ``InputChangedError``, ``PartChangedError``, and
-    ``OSError``, for example on a full disk.
+    Parts found there are kept, and their rows are not scanned again.
+
+    ``form`` is Parquet by default if pyarrow is installed, else JSONL; with ``texts``,
+    records have the sentences' texts. An error that affects a whole chunk is recorded,
+    and the run continues; ``show`` is called after each part. Raises ``OtherRunError``,
+    ``FolderInUseError``, ``InputChangedError``, ``PartChangedError``, and ``OSError``,
+    for example on a full disk.
     """
     form = form or ("parquet" if find_spec("pyarrow") else "jsonl")
     identity = {
@@ -468,8 +562,10 @@ def run_batch(
         "checkpoint": dict(checkpoint),
         "queries": [query._asdict() for query in reader.queries],
         "columns": reader.columns._asdict(),
-        "selection": {"top_k": selection.top_k, "threshold": selection.threshold}
-        | {"aggregation": "max", "texts": texts},
+        "selection": (
+            {"top_k": selection.top_k, "threshold": selection.threshold}
+            | {"aggregation": "max", "texts": texts}
+        ),
         "form": form,
     }
     with folder_lock(out):

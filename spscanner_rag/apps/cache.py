@@ -1,7 +1,7 @@
 """Keeps texts read from files, and the vectors of their sentences, in the user's cache folder for later commands.
 
-The cache is optional: an entry that is damaged, missing or of another version is made again, and if the folder
-cannot be written, nothing is kept.
+The cache is optional: an entry that is damaged, missing or of another version is made
+again, and if the folder cannot be written, nothing is kept.
 """
 
 import gzip
@@ -39,8 +39,17 @@ def cache_folder() -> Path:
     if own := os.environ.get("SPSCANNER_CACHE"):
         return Path(own)
     home = Path.home()
-    defaults = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}
-    return Path(os.environ.get("XDG_CACHE_HOME") or defaults.get(sys.platform, home / ".cache")) / "spscanner"
+    defaults = {
+        "darwin": home / "Library" / "Caches",
+        "win32": home / "AppData" / "Local",
+    }
+    return (
+        Path(
+            os.environ.get("XDG_CACHE_HOME")
+            or defaults.get(sys.platform, home / ".cache")
+        )
+        / "spscanner"
+    )
 
 
 @cache
@@ -63,16 +72,25 @@ class ReadCache:
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self.folder, self.most_bytes = folder, most_bytes
 
-    def read(self, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> TextFile:
-        """Read as `spscanner_rag.files.read`, with its errors; plain text and standard input are not kept."""
+    def read(
+        self, path: str | Path, *, progress: Callable[[int, int], None] | None = None
+    ) -> TextFile:
+        """Read as `spscanner_rag.files.read`, with its errors.
+
+        Plain text and standard input are not kept.
+        """
         path = str(path)
         data = bytes_of(path)
         if path == STANDARD_INPUT or named_kind(path) == "text":
             return read_bytes(path, data)
         made_by = f"{_readers()} {Path(path).suffix.lower()} "
-        entry = self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
+        entry = (
+            self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
+        )
         with suppress(*_DAMAGED):
-            text, blocks, pages, notes, words = json.loads(gzip.decompress(_used(entry)))
+            text, blocks, pages, notes, words = json.loads(
+                gzip.decompress(_used(entry))
+            )
             return TextFile(
                 path,
                 str(text),
@@ -83,7 +101,13 @@ class ReadCache:
             )
         document = read_bytes(path, data, progress=progress)
         words = None if document.words is None else document.words.tolist()
-        content = [document.text, document.blocks, document.pages, document.notes, words]
+        content = [
+            document.text,
+            document.blocks,
+            document.pages,
+            document.notes,
+            words,
+        ]
         self._keep(entry, gzip.compress(json.dumps(content).encode(), 1, mtime=0))
         return document
 
@@ -92,7 +116,10 @@ class ReadCache:
         from spscanner_rag.encoder.sentences import SentenceVectors
 
         entry = self._entry_of(encoder, key)
-        with suppress(*_DAMAGED), np.load(BytesIO(_used(entry)), allow_pickle=False) as arrays:
+        with (
+            suppress(*_DAMAGED),
+            np.load(BytesIO(_used(entry)), allow_pickle=False) as arrays,
+        ):
             rows, scales = arrays["rows"], arrays["scales"]
             fit = rows.ndim == 2 and scales.shape == rows.shape[:1]
             if fit and (rows.dtype, scales.dtype) == (np.int8, np.float16):
@@ -114,7 +141,10 @@ class ReadCache:
             return
         with suppress(OSError):
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            entries = [(one.stat().st_mtime, one.stat().st_size, one.path) for one in os.scandir(self.folder)]
+            entries = [
+                (one.stat().st_mtime, one.stat().st_size, one.path)
+                for one in os.scandir(self.folder)
+            ]
             held = sum(size for _, size, _ in entries) + len(content)
             for _, size, path in sorted(entries):
                 if held > self.most_bytes:

@@ -3,7 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # at run time a class is imported on first use: most need optional packages or torch
+if (
+    TYPE_CHECKING
+):  # at run time a class is imported on first use: most need optional packages or torch
     from spscanner_rag.baselines.base import Baseline
     from spscanner_rag.baselines.bm25 import BM25
     from spscanner_rag.baselines.combined import Cascade, Hybrid

@@ -19,7 +19,14 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Segmenter, Unit, between, readable, trimmed, units_of
+from spscanner_rag.text.units import (
+    Segmenter,
+    Unit,
+    between,
+    readable,
+    trimmed,
+    units_of,
+)
 
 T = TypeVar("T")
 
@@ -39,7 +46,10 @@ _CUTS = {
 
 @dataclass(frozen=True, slots=True)
 class CutSegmenter:
-    """Cuts a text at the end of every match of a pattern, or of every ``every``-th one; ignores sentences."""
+    """Cuts a text at the end of every match of a pattern, or of every ``every``-th one.
+
+    Ignores sentences.
+    """
 
     name: str
     pattern: re.Pattern[str]
@@ -47,13 +57,19 @@ class CutSegmenter:
 
     def segment(self, text: str) -> list[Unit]:
         """Cut ``text`` into units without the white space around them."""
-        starts = (match.end() for match in islice(self.pattern.finditer(text), 0, None, self.every))
+        starts = (
+            match.end()
+            for match in islice(self.pattern.finditer(text), 0, None, self.every)
+        )
         cuts = [trimmed(text, *span) for span in between(starts, len(text))]
         return units_of(text, [span for span in cuts if span is not None])
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
-    """Return the segmenter for a kind of unit, such as "chunk:150" (words); ``ValueError`` for an unknown kind."""
+    """Return the segmenter for a kind of unit, such as "chunk:150" (words).
+
+    ``ValueError`` for an unknown kind.
+    """
     if not isinstance(unit, str):
         return unit
     if words := re.fullmatch(r"chunk(?::0*([1-9]\d{0,5}))?", unit):
@@ -69,45 +85,62 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
 
 
 class Baseline(ABC):
-    """Segments a text into units and scores each unit for a query. A `Scorer`, like `Scanner`.
+    """Segments a text into units and scores each unit for a query.
+
+    A `Scorer`, like `Scanner`.
 
     Parameters
     ----------
-    unit : str or Segmenter, default "sentence"
-        What is scored and returned: "sentence" (cut as by the scanner), "chunk" (300 words), "passage" (a
-        paragraph), "document" (the whole text), or a segmenter; ``ValueError`` for another name.
+    unit : str or Segmenter, default "sentence" What is scored and returned: "sentence"
+        (cut as by the scanner), "chunk" (300 words), "passage" (a paragraph),
+        "document" (the whole text), or a segmenter; ``ValueError`` for another name.
     """
 
     name: str
     """The name in tables, such as "bm25"."""
 
     keeps_texts: bool = False
-    """True if what is computed for a text is kept, so that another question about it takes less time."""
+    """True if what is computed for a text is kept, so that another question about it
+    takes less time."""
 
     uses_collection: bool = False
-    """True if scores depend on all texts of a query; `raw_scores_many` then also takes ``among``."""
+    """True if scores depend on all texts of a query; `raw_scores_many` then also
+    takes ``among``."""
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
-        self._lock = threading.Lock()  # for parts of subclasses that are not thread-safe
+        self._lock = (
+            threading.Lock()
+        )  # for parts of subclasses that are not thread-safe
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The method's own score of each unit, where higher is better: (units,)."""
         return next(iter(self.raw_scores_many([(query, text, units)])))
 
     @abstractmethod
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterable[Scores]:
-        """`raw_scores` of several texts, (units,) each; compute once what does not depend on the text."""
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> Iterable[Scores]:
+        """`raw_scores` of several texts, (units,) each.
+
+        Compute once what does not depend on the text.
+        """
 
     def logits(self, raw: Scores) -> Scores:
-        """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
+        """Finite logits of raw scores, in the same order: (units,).
 
-        The default returns the raw scores, for methods whose own scores are already logits.
+        Users see their sigmoids.
+
+        The default returns the raw scores, for methods whose own scores are already
+        logits.
         """
         return raw
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """One logit for each unit, whose span has offsets in ``text``: (units,). Raises as `score_units_many`."""
+        """One logit for each unit, whose span has offsets in ``text``: (units,).
+
+        Raises as `score_units_many`.
+        """
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
@@ -117,9 +150,12 @@ class Baseline(ABC):
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
     ) -> list[Scores]:
-        """Logits of the units of several texts, in order: (units,) each; ``collection`` is used if scores need it.
+        """Logits of the units of several texts, in order: (units,) each.
 
-        ``ValueError`` for an empty query, before any work; ``ScanCancelled`` if ``cancelled`` returned True.
+        ``collection`` is used if scores need it.
+
+        ``ValueError`` for an empty query, before any work; ``ScanCancelled`` if
+        ``cancelled`` returned True.
         """
         for query, _, _ in requests:
             check_query(query)
@@ -127,7 +163,10 @@ class Baseline(ABC):
         return [self.logits(own) if len(own) else own for own in raw]
 
     def raw_scores_among(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+        self,
+        requests: Sequence[Request],
+        cancelled: Cancelled,
+        collection: CollectionIndex | None,
     ) -> Iterable[Scores]:
         """`raw_scores_many` of texts of a collection (None: each text is its own collection): (units,) each."""
         among: dict[str, Any] = {"among": collection} if self.uses_collection else {}
@@ -152,15 +191,30 @@ class Pointwise(Baseline):
 
     @abstractmethod
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
-        """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` regularly."""
+        """Logits of pairs of query and unit text: (pairs,).
+
+        Call `stop_if` with ``cancelled`` regularly.
+        """
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
-        """Logits of arbitrary texts: (texts,). For NaN or infinity, a ``ValueError`` that quotes the text."""
+        """Logits of arbitrary texts: (texts,).
+
+        For NaN or infinity, a ``ValueError`` that quotes the text.
+        """
         return self._checked([(query, text) for text in texts], never)
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The model's logits of `Unit.own_text`, (units,) each; a batch may have units of several texts."""
-        pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> Iterator[Scores]:
+        """The model's logits of `Unit.own_text`, (units,) each.
+
+        A batch may have units of several texts.
+        """
+        pairs = (
+            (query, unit.own_text(text))
+            for query, text, units in requests
+            for unit in units
+        )
         scores = np.empty(0, np.float32)
         for _, _, units in requests:
             stop_if(cancelled)
@@ -178,14 +232,17 @@ class Pointwise(Baseline):
         if not np.isfinite(scores).all():
             first = int(np.argmin(np.isfinite(scores)))
             raise ValueError(
-                f"{self.name} gives {scores[first]} for {pairs[first][1][:60]!r}; expected a finite number:"
-                " try dtype='float32', or another model"
+                f"{self.name} gives {scores[first]} for {pairs[first][1][:60]!r};"
+                " expected a finite number: try dtype='float32', or another model"
             )
         return scores
 
 
 class TextCache(Generic[T]):
-    """Keeps values for the ``keep_texts`` most recently used texts. Thread-safe; a pickle has no values."""
+    """Keeps values for the ``keep_texts`` most recently used texts.
+
+    Thread-safe; a pickle has no values.
+    """
 
     def __init__(self, keep_texts: int) -> None:
         check_whole(keep_texts=keep_texts)
@@ -194,13 +251,18 @@ class TextCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, text: str, units: Sequence[Unit], prepare: Callable[[], T]) -> T:
-        """Return the value for a text and its units; ``prepare`` computes it if the cache does not have it."""
+        """Return the value for a text and its units.
+
+        ``prepare`` computes it if the cache does not have it.
+        """
         key = (text, tuple(units))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        value = prepare()  # no lock, so other threads do not wait; at worst, two compute it
+        value = (
+            prepare()
+        )  # no lock, so other threads do not wait; at worst, two compute it
         with self._lock:
             self._kept[key] = value
             while len(self._kept) > self.keep_texts:
@@ -227,10 +289,14 @@ def check_whole(least: int = 1, **numbers: object) -> None:
     """Raise ``ValueError`` for the first named argument that is not a whole number of at least ``least``."""
     for name, number in numbers.items():
         if type(number) is not int or number < least:
-            raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")
+            raise ValueError(
+                f"{name} is {number!r}; expected a whole number of at least {least}"
+            )
 
 
-def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool = False) -> T:
+def load(
+    from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool = False
+) -> T:
     """Call a loader with a folder or Hub id; ``ValueError`` if it cannot be read.
 
     A folder that is not ``trusted`` may name no activation functions but torch's.
@@ -242,8 +308,12 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool
 
     compute_in_forks()
     folder = Path(name).expanduser()
-    if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
-        raise ValueError(f"{name}: no such folder; expected the folder of a model, or a Hub id")
+    if not folder.is_dir() and (
+        folder.exists() or isinstance(name, Path) or is_local_path(name)
+    ):
+        raise ValueError(
+            f"{name}: no such folder; expected the folder of a model, or a Hub id"
+        )
     if folder.is_dir() and not trusted:
         _check_activations(folder)
     try:
@@ -251,21 +321,32 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
         reason = first_line(error)
-    # Raised outside the except block: the caught error may contain the request with its authorization header.
-    raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
+    # Raised outside the except block: the caught error may contain the request with its
+    # authorization header.
+    raise ValueError(
+        f"cannot load {name}: {reason}; pass a local folder, or go online once"
+    )
 
 
-def load_by_library(kind: str, model: str | Path, trusted: bool, **options: object) -> Any:  # noqa: ANN401
-    """Load a model by a class of sentence-transformers; ``ImportError`` without the package, else as `load`."""
+def load_by_library(
+    kind: str, model: str | Path, trusted: bool, **options: object
+) -> Any:  # noqa: ANN401
+    """Load a model by a class of sentence-transformers.
+
+    ``ImportError`` without the package, else as `load`.
+    """
     library = needed("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
     options["trust_remote_code"] = trusted
-    return load(lambda path: getattr(library, kind)(path, **options), model, trusted=trusted)
+    return load(
+        lambda path: getattr(library, kind)(path, **options), model, trusted=trusted
+    )
 
 
 def _check_activations(folder: Path) -> None:
     """Raise ``ValueError`` if a model's settings name a function that is not one of torch's activations.
 
-    sentence-transformers imports and calls any function whose name begins with "torch.".
+    sentence-transformers imports and calls any function whose name begins with
+    "torch.".
     """
     from torch.nn.modules import activation
 
@@ -277,20 +358,32 @@ def _check_activations(folder: Path) -> None:
             continue  # the loader reports it
         for name in _activations(settings):
             module, _, function = str(name).rpartition(".")
-            if function not in known or not re.fullmatch(r"torch\.nn(\.modules\.\w+)?", module):
+            if function not in known or not re.fullmatch(
+                r"torch\.nn(\.modules\.\w+)?", module
+            ):
                 raise ValueError(
-                    f"{path}: names {name!r:.80} as an activation function; expected one of torch.nn: pass "
-                    "trust_remote_code=True if you trust the folder"
+                    f"{path}: names {name!r:.80} as an activation function; expected"
+                    " one of torch.nn: pass trust_remote_code=True if you trust the"
+                    " folder"
                 )
 
 
 def _activations(settings: object) -> Iterator[object]:
     if not isinstance(settings, dict):
         return
-    names = ("activation_function", "activation_fn", "sbert_ce_default_activation_function")
+    names = (
+        "activation_function",
+        "activation_fn",
+        "sbert_ce_default_activation_function",
+    )
     for name, value in settings.items():
-        # under the first key, transformers has its own names for functions, such as "gelu_new"
-        if name in names and value is not None and (name != names[0] or "." in str(value)):
+        # under the first key, transformers has its own names for functions, such as
+        # "gelu_new"
+        if (
+            name in names
+            and value is not None
+            and (name != names[0] or "." in str(value))
+        ):
             yield value
         elif name == "sentence_transformers":
             yield from _activations(value)

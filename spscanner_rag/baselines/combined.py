@@ -7,7 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, check_whole, log_odds, name_of
+from spscanner_rag.baselines.base import (
+    Baseline,
+    Scores,
+    UnitKind,
+    check_whole,
+    log_odds,
+    name_of,
+)
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.file_access import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
@@ -15,38 +22,59 @@ from spscanner_rag.lexical.bm25 import Moments
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import rank
-from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, segment, stop_if
+from spscanner_rag.scorers import (
+    Cancelled,
+    Request,
+    Scorer,
+    never,
+    score_batch,
+    segment,
+    stop_if,
+)
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
-UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; `log_odds` stays above it
+# units that the second stage did not read score below this; `log_odds` stays above it
+UNREAD_LOGIT = -17.0
 RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 2009)
 
 
 class Combined(Baseline):
-    """A baseline made of other scorers (else ``TypeError``); the first cuts the units, unless ``unit`` is given.
+    """A baseline made of other scorers (else ``TypeError``).
 
-    If units are sentences, a scanner among the scorers cuts them: published ones were trained on their own kind.
+    The first cuts the units, unless ``unit`` is given.
+
+    If units are sentences, a scanner among the scorers cuts them: published ones were
+    trained on their own kind.
     """
 
     uses_collection = True
 
-    def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
+    def __init__(
+        self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None
+    ) -> None:
         super().__init__("sentence" if unit is None else unit)
         for scorer in scorers:
             if not isinstance(scorer, Scorer):
-                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
+                raise TypeError(
+                    f"{type(scorer).__name__} does not score; expected score_units(...)"
+                )
         self.scorers = tuple(scorers)
         self._own_units = unit is not None
 
     def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does; for sentences, see the class."""
+        """Segment a text into ``unit``, else as the first scorer does.
+
+        For sentences, see the class.
+        """
         own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
         if own is not None and own.name != "sentence":
             return own.segment(text)
-        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+        return (
+            super().segment(text) if self._own_units else segment(self.scorers[0], text)
+        )
 
     @property
     def keeps_texts(self) -> bool:  # type: ignore[override]
@@ -55,42 +83,62 @@ class Combined(Baseline):
 
 
 def segmenter_in(scorer: object) -> Segmenter | None:
-    """The segmenter of the first scanner in a scorer, local or remote; None if there is none."""
-    own: Segmenter | None = getattr(getattr(scorer, "reading", scorer), "segmenter", None)
+    """The segmenter of the first scanner in a scorer, local or remote.
+
+    None if there is none.
+    """
+    own: Segmenter | None = getattr(
+        getattr(scorer, "reading", scorer), "segmenter", None
+    )
     if own is not None:
         return own
-    return next((found for part in getattr(scorer, "scorers", ()) if (found := segmenter_in(part))), None)
+    return next(
+        (
+            found
+            for part in getattr(scorer, "scorers", ())
+            if (found := segmenter_in(part))
+        ),
+        None,
+    )
 
 
 def cut_by(scorer: object) -> str | None:
-    """The kind of units that a scorer cuts, "sentence" for a scanner's own; None if it is unknown."""
+    """The kind of units that a scorer cuts, "sentence" for a scanner's own.
+
+    None if it is unknown.
+    """
     if getattr(scorer, "_own_units", None) is False:  # its first scorer cuts
         return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
-    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
+    unit = getattr(scorer, "unit", None) or getattr(
+        getattr(scorer, "reading", None), "segmenter", None
+    )
     name = unit if isinstance(unit, str) else getattr(unit, "name", None)
-    return "sentence" if name == "reference" else name if isinstance(name, str) else None
+    return (
+        "sentence" if name == "reference" else name if isinstance(name, str) else None
+    )
 
 
 class Cascade(Combined):
     """The first scorer scores all units, and the second only the ``best`` of all texts that are asked together.
 
-    This is the retrieve-and-rerank pipeline of Nogueira and Cho (2019). The units that the second stage reads have
-    its logits. The others rank below them and below `UNREAD_LOGIT`, with the first stage's order and differences.
+    This is the retrieve-and-rerank pipeline of Nogueira and Cho (2019). The units that
+    the second stage reads have its logits. The others rank below them and below
+    `UNREAD_LOGIT`, with the first stage's order and differences.
 
-    With ``tokens``, units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
-    Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
-    unit, the best ones that fit into this many tokens are joined in document order, and the second stage reads
-    them once, as one text. If no sentence fits, it reads the best one.
+    With ``tokens``, units are read as KeyB reads documents (Li et al., "The Power of
+    Selecting Key Blocks with Local Pre-ranking for Long Document Information
+    Retrieval", 2023): the first stage scores the sentences of a unit, the best ones
+    that fit into this many tokens are joined in document order, and the second stage
+    reads them once, as one text. If no sentence fits, it reads the best one.
 
     Parameters
     ----------
     best : int, default 50
         Number of units that the second stage reads. Ignored with ``tokens``.
-    tokens : int, optional
-        Tokens of each unit that the second stage reads, as in KeyB, counted by its tokenizer if it has one, else
-        by the bundled scanner's.
-    unit : str or Segmenter, optional
-        See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
+    tokens : int, optional Tokens of each unit that the second stage reads, as in KeyB,
+        counted by its tokenizer if it has one, else by the bundled scanner's.
+    unit : str or Segmenter, optional See `Baseline`. Default: the units of the first
+        stage; with ``tokens``, "document".
     """
 
     def __init__(
@@ -102,15 +150,17 @@ class Cascade(Combined):
         tokens: int | None = None,
         unit: UnitKind | Segmenter | None = None,
     ) -> None:
-        super().__init__((first, second), "document" if unit is None and tokens is not None else unit)
+        super().__init__(
+            (first, second), "document" if unit is None and tokens is not None else unit
+        )
         check_whole(best=best)
         if tokens is not None:
             check_whole(tokens=tokens)
         cuts = (cut_by(first), cut_by(second))
         if not self._own_units and None not in cuts and cuts[0] != cuts[1]:
             raise ValueError(
-                f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected the same units: load both "
-                "with one unit, or pass unit="
+                f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected"
+                " the same units: load both with one unit, or pass unit="
             )
         self.best, self.tokens = best, tokens
         bound = str(best) if tokens is None else f"{tokens}tokens"
@@ -123,34 +173,54 @@ class Cascade(Combined):
         return own if callable(own) else bundled_token_counter()
 
     def raw_scores_many(
-        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+        self,
+        requests: Sequence[Request],
+        cancelled: Cancelled = never,
+        among: CollectionIndex | None = None,
     ) -> list[Scores]:
         """The second stage's logits for the best units of a text or a collection, lower ones for the rest."""
         if among is None:
-            return [scored for request in requests for scored in self._staged([request], cancelled, None)]
+            return [
+                scored
+                for request in requests
+                for scored in self._staged([request], cancelled, None)
+            ]
         found = {query: list[Request]() for query, _, _ in requests}
         for request in requests:
             found[request[0]].append(request)
-        scored = {query: iter(self._staged(own, cancelled, among)) for query, own in found.items()}
+        scored = {
+            query: iter(self._staged(own, cancelled, among))
+            for query, own in found.items()
+        }
         return [next(scored[query]) for query, _, _ in requests]
 
     def _staged(
-        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+        self,
+        requests: Sequence[Request],
+        cancelled: Cancelled,
+        collection: CollectionIndex | None,
     ) -> list[Scores]:
         stops = np.cumsum([len(units) for _, _, units in requests])[:-1]
         if self.tokens is not None:
             asked = [
                 (query, read, [Unit(0, len(read), read)])
                 for query, text, units in requests
-                for read in (self._key_blocks(query, unit.own_text(text), cancelled) for unit in units)
+                for read in (
+                    self._key_blocks(query, unit.own_text(text), cancelled)
+                    for unit in units
+                )
             ]
-            return np.split(_joined(score_batch(self.scorers[1], asked, cancelled)), stops)
+            return np.split(
+                _joined(score_batch(self.scorers[1], asked, cancelled)), stops
+            )
         pool = _joined(score_batch(self.scorers[0], requests, cancelled, collection))
         read = np.zeros(len(pool), bool)
         read[rank(pool)[: self.best]] = True
         chosen: list[Request] = [
             (query, text, [unit for unit, kept in zip(units, own, strict=True) if kept])
-            for (query, text, units), own in zip(requests, np.split(read, stops), strict=True)
+            for (query, text, units), own in zip(
+                requests, np.split(read, stops), strict=True
+            )
         ]
         again = _joined(score_batch(self.scorers[1], chosen, cancelled, collection))
         return np.split(above_the_rest(pool, read, again), stops)
@@ -165,7 +235,10 @@ class Cascade(Combined):
         starts, ends = np.array([block[:2] for block in blocks]).T
         result = ScanResult(query, text, starts, ends, logits, self.count_tokens)
         best = blocks[int(rank(logits)[0])]
-        return result.context(top_k=None, max_tokens=self.tokens) or text[best.start : best.end]
+        return (
+            result.context(top_k=None, max_tokens=self.tokens)
+            or text[best.start : best.end]
+        )
 
 
 def _joined(scores: Iterable[Scores]) -> Scores:
@@ -181,28 +254,34 @@ def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Sc
     scores[read] = second
     rest = first[~read].astype(np.float64)
     if len(rest):
-        scores[~read] = rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
+        scores[~read] = (
+            rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
+        )
     return scores
 
 
 def bundled_token_counter() -> CountTokens:
-    """Return a function that counts tokens with the bundled checkpoint's tokenizer; no model is loaded."""
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer.
+
+    No model is loaded.
+    """
     return token_counter(read_tokenizer(locate(None) / TOKENIZER))
 
 
 class Hybrid(Combined):
     """Fuses the scores or ranks of several scorers.
 
-    The raw score of a unit is the mean over the scorers of (s - mean) / deviation, where s is the scorer's own
-    score, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
+    The raw score of a unit is the mean over the scorers of (s - mean) / deviation,
+    where s is the scorer's own score, or of 1 / (60 + rank), which is reciprocal rank
+    fusion (Cormack et al., 2009).
 
     Parameters
     ----------
     scorers : sequence of Scorer
         At least two; scanners, baselines or others.
-    fusion : "scores" or "ranks", default "scores"
-        "scores" standardizes each scorer's scores over the units of the document; with "ranks", units with equal
-        scores share their mean rank.
+    fusion : "scores" or "ranks", default "scores" "scores" standardizes each scorer's
+        scores over the units of the document; with "ranks", units with equal scores
+        share their mean rank.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
     """
@@ -223,13 +302,20 @@ class Hybrid(Combined):
         self.name = "hybrid:" + "+".join(map(name_of, scorers))
 
     def raw_scores_many(
-        self, requests: Sequence[Request], cancelled: Cancelled = never, among: CollectionIndex | None = None
+        self,
+        requests: Sequence[Request],
+        cancelled: Cancelled = never,
+        among: CollectionIndex | None = None,
     ) -> Iterator[Scores]:
         """Fused scores or ranks among the units of a text, or of all texts of a collection: (units,) each."""
-        parts = [  # raw scores of baselines, because their logits are a nonlinear function of these
-            scorer.raw_scores_among(requests, cancelled, among)
-            if isinstance(scorer, Baseline)
-            else score_batch(scorer, requests, cancelled, among)
+        # raw scores of baselines, because their logits are a nonlinear function of
+        # these
+        parts = [
+            (
+                scorer.raw_scores_among(requests, cancelled, among)
+                if isinstance(scorer, Baseline)
+                else score_batch(scorer, requests, cancelled, among)
+            )
             for scorer in self.scorers
         ]
         if among is None:
@@ -237,7 +323,10 @@ class Hybrid(Combined):
                 yield self._fused(scored) if len(scored[0]) else scored[0]
         else:
             pools = [_joined(scored) for scored in parts]
-            yield from np.split(self._fused(pools), np.cumsum([len(units) for _, _, units in requests])[:-1])
+            yield from np.split(
+                self._fused(pools),
+                np.cumsum([len(units) for _, _, units in requests])[:-1],
+            )
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]
@@ -249,7 +338,10 @@ class Hybrid(Combined):
         return np.asarray(np.mean([fuse(part) for part in parts], axis=0), np.float32)
 
     def logits(self, raw: Scores) -> Scores:
-        """A standardized score is the logit; a reciprocal rank is taken as a share of the highest, 1 / 61."""
+        """A standardized score is the logit.
+
+        A reciprocal rank is taken as a share of the highest, 1 / 61.
+        """
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
     @property

@@ -1,6 +1,7 @@
 """Dense retrieval inside a document by vectors of units, of units in their context, and of tokens.
 
-It works with embedding models of any library, and has the settings of the papers' models.
+It works with embedding models of any library, and has the settings of the papers'
+models.
 """
 
 import json
@@ -44,7 +45,11 @@ from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
 _READ_AT_ONCE = 256  # pieces of units whose token vectors are held at a time
-_ENCODING: Any = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
+_ENCODING: Any = {
+    "batch_size": 32,
+    "convert_to_numpy": True,
+    "show_progress_bar": False,
+}
 
 Similarity = Literal["cosine", "dot"]
 Pooling = Literal["mean", "cls"]
@@ -64,15 +69,24 @@ class Preset:
     similarity: Similarity | None = None  # None: the model's own
     pooling: Pooling | None = None
     end_token: str = ""
-    remote_code: bool = False  # whether it runs code from the Hub, which needs trust_remote_code=True
+    remote_code: bool = (
+        False  # whether it runs code from the Hub, which needs trust_remote_code=True
+    )
 
 
-_WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query"
+_WEB_SEARCH = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the"
+    " query"
+)
 
 PRESETS = {
     "minilm": Preset(MINILM),
-    "contriever": Preset("facebook/contriever-msmarco", similarity="dot", pooling="mean"),
-    "contriever-unsupervised": Preset("facebook/contriever", similarity="dot", pooling="mean"),  # Dense X
+    "contriever": Preset(
+        "facebook/contriever-msmarco", similarity="dot", pooling="mean"
+    ),
+    "contriever-unsupervised": Preset(
+        "facebook/contriever", similarity="dot", pooling="mean"
+    ),  # Dense X
     "dragon": Preset(
         "facebook/dragon-plus-context-encoder",
         "facebook/dragon-plus-query-encoder",
@@ -80,22 +94,30 @@ PRESETS = {
         pooling="cls",
     ),
     "gte-qwen2": Preset(
-        "Alibaba-NLP/gte-Qwen2-1.5B-instruct", query_prefix=f"{_WEB_SEARCH}\nQuery: ", remote_code=True
+        "Alibaba-NLP/gte-Qwen2-1.5B-instruct",
+        query_prefix=f"{_WEB_SEARCH}\nQuery: ",
+        remote_code=True,
     ),
     "stella": Preset(
-        "NovaSearch/stella_en_1.5B_v5", query_prefix=f"{_WEB_SEARCH}.\nQuery: ", remote_code=True
+        "NovaSearch/stella_en_1.5B_v5",
+        query_prefix=f"{_WEB_SEARCH}.\nQuery: ",
+        remote_code=True,
     ),
     "gritlm": Preset(
         "GritLM/GritLM-7B",
         query_prefix=(
-            "<|user|>\nGiven a web search query, retrieve relevant passages that answer the query\n<|embed|>\n"
+            "<|user|>\nGiven a web search query, retrieve relevant passages that answer"
+            " the query\n<|embed|>\n"
         ),
         passage_prefix="<|embed|>\n",
         remote_code=True,
     ),
     "nv-embed-v2": Preset(
         "nvidia/NV-Embed-v2",
-        query_prefix="Instruct: Given a question, retrieve passages that answer the question\nQuery: ",
+        query_prefix=(
+            "Instruct: Given a question, retrieve passages that answer the"
+            " question\nQuery: "
+        ),
         end_token="</s>",
         remote_code=True,
     ),
@@ -104,17 +126,23 @@ PRESETS = {
 """The papers' embedding models."""
 
 _OPENAI = "text-embedding-3-large"
-_FRAMEWORKS = {"llama_index.embeddings.openai": "OpenAIEmbedding", "langchain_openai": "OpenAIEmbeddings"}
+_FRAMEWORKS = {
+    "llama_index.embeddings.openai": "OpenAIEmbedding",
+    "langchain_openai": "OpenAIEmbeddings",
+}
 
 
 def _openai() -> object:
     if not os.environ.get("OPENAI_API_KEY"):
-        raise ValueError("'openai-3' has no key; set the environment variable OPENAI_API_KEY")
+        raise ValueError(
+            "'openai-3' has no key; set the environment variable OPENAI_API_KEY"
+        )
     for module, name in _FRAMEWORKS.items():
         with suppress(ImportError):
             return getattr(import_module(module), name)(model=_OPENAI)
     raise ImportError(
-        "'openai-3' needs a framework's package: pip install llama-index-embeddings-openai (or langchain-openai)"
+        "'openai-3' needs a framework's package: pip install"
+        " llama-index-embeddings-openai (or langchain-openai)"
     )
 
 
@@ -127,10 +155,15 @@ class Embedding(Baseline, Generic[T]):
         super().__init__(unit)
         self._made: TextCache[T] = TextCache(keep_texts)
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Similarities, (units,) each; for NaN or a wrong vector width, a ``ValueError`` that quotes the text.
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> Iterator[Scores]:
+        """Similarities, (units,) each.
 
-        A query is embedded once per call, for all its texts, and again in the next call, so that timing counts it.
+        For NaN or a wrong vector width, a ``ValueError`` that quotes the text.
+
+        A query is embedded once per call, for all its texts, and again in the next
+        call, so that timing counts it.
         """
         questions: dict[str, Scores] = {}
         for query, text, units in requests:
@@ -160,19 +193,18 @@ class Embedding(Baseline, Generic[T]):
 class Dense(Embedding[Scores]):
     """Dense retrieval: compares the embedding q of the query with the embedding u of each unit.
 
-    With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2. With the dot product,
-    q * u / sqrt(width) is the logit.
+    With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2.
+    With the dot product, q * u / sqrt(width) is the logit.
 
     Parameters
     ----------
     embedder
         See `encoder_of`. A name in `PRESETS` also has its own settings for queries and units.
-    query_prefix, passage_prefix : str
-        Text before every query and every unit, such as "query: " for E5. Default: the preset's, or none.
-    similarity : "cosine" or "dot"
-        Default: the preset's, else the one stored in a sentence-transformers model, else "cosine".
-    device, trust_remote_code
-        For a model given by name: the device it runs on, and whether it may run its own code.
+    query_prefix, passage_prefix : str Text before every query and every unit, such as
+        "query: " for E5. Default: the preset's, or none.
+    similarity : "cosine" or "dot" Default: the preset's, else the one stored in a
+    sentence-transformers model, else "cosine". device, trust_remote_code For a model
+    given by name: the device it runs on, and whether it may run its own code.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit
@@ -193,28 +225,48 @@ class Dense(Embedding[Scores]):
     ) -> None:
         super().__init__(unit, keep_texts)
         if similarity is not None and similarity not in get_args(Similarity):
-            raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
-        preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
+            raise ValueError(
+                f"similarity is {similarity!r}; expected 'cosine' or 'dot'"
+            )
+        preset = (
+            PRESETS.get(embedder, Preset(embedder))
+            if isinstance(embedder, str)
+            else Preset(None)
+        )
         if preset.remote_code and not trust_remote_code:
             raise ValueError(
-                f"{embedder!r} runs code from {preset.model}; pass trust_remote_code=True to allow that"
+                f"{embedder!r} runs code from {preset.model}; pass"
+                " trust_remote_code=True to allow that"
             )
-        self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
-        self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
+        self.query_prefix = (
+            preset.query_prefix if query_prefix is None else query_prefix
+        )
+        self.passage_prefix = (
+            preset.passage_prefix if passage_prefix is None else passage_prefix
+        )
         self.end_token = preset.end_token
         encoder = partial(
-            encoder_of, device=device, pooling=preset.pooling, trust_remote_code=trust_remote_code
+            encoder_of,
+            device=device,
+            pooling=preset.pooling,
+            trust_remote_code=trust_remote_code,
         )
-        self._passages = encoder(preset.model or (_openai() if embedder == "openai-3" else embedder))
+        self._passages = encoder(
+            preset.model or (_openai() if embedder == "openai-3" else embedder)
+        )
         stored: Any = getattr(self._passages.model, "similarity_fn_name", "cosine")
         self.similarity: Similarity = similarity or preset.similarity or stored
         if self.similarity not in get_args(Similarity):
             raise ValueError(
-                f"{self._passages.name} compares by {self.similarity!r}; expected 'cosine' or 'dot': "
-                "pass similarity="
+                f"{self._passages.name} compares by {self.similarity!r}; expected"
+                " 'cosine' or 'dot': pass similarity="
             )
-        self._queries = encoder(preset.query_model) if preset.query_model else self._passages
-        self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
+        self._queries = (
+            encoder(preset.query_model) if preset.query_model else self._passages
+        )
+        self.name = (
+            f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
+        )
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
@@ -234,7 +286,9 @@ class Dense(Embedding[Scores]):
         if self.similarity == "dot":
             return np.asarray(products / np.sqrt(len(question)), np.float32)
         lengths = np.linalg.norm(made, axis=1) * np.linalg.norm(question)
-        return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
+        return np.asarray(
+            np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32
+        )
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + cosine) / 2; a scaled dot product is already a logit."""
@@ -242,7 +296,9 @@ class Dense(Embedding[Scores]):
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit."""
-        return [self.passage_prefix + unit.own_text(text) + self.end_token for unit in units]
+        return [
+            self.passage_prefix + unit.own_text(text) + self.end_token for unit in units
+        ]
 
 
 def encoder_of(
@@ -253,14 +309,20 @@ def encoder_of(
     pooling: Pooling | None = None,
     trust_remote_code: bool = False,
 ) -> Embedder:
-    """Wrap an embedder, or the name or folder of a sentence-transformers model; see `embedder_of`.
+    """Wrap an embedder, or the name or folder of a sentence-transformers model.
 
-    ``device``, ``pooling`` and ``trust_remote_code`` only apply to a name, which needs sentence-transformers.
+    See `embedder_of`.
+
+    ``device``, ``pooling`` and ``trust_remote_code`` only apply to a name, which needs
+    sentence-transformers.
     """
     compute_in_forks()  # any embedder may compute with torch
     if isinstance(embedder, str | Path):
         embedder = load_by_library(
-            "SentenceTransformer", installed(str(embedder)), trust_remote_code, device=device
+            "SentenceTransformer",
+            installed(str(embedder)),
+            trust_remote_code,
+            device=device,
         )
         for number, module in enumerate(embedder):
             # Versions define the class in different modules, so compare its name.
@@ -277,21 +339,25 @@ def packaged_minilm() -> str | None:
 
 
 def installed(name: str) -> str:
-    """The folder of all-MiniLM-L6-v2 if a package has it, else its name on the Hub; other names unchanged."""
+    """The folder of all-MiniLM-L6-v2 if a package has it, else its name on the Hub.
+
+    Other names unchanged.
+    """
     return (packaged_minilm() or MINILM) if name in ("minilm", MINILM) else name
 
 
 class LateChunking(Embedding[SentenceVectors]):
     """Dense retrieval of units in their context: the token states of windows are pooled for each unit.
 
-    Günther et al. 2024, with windows of 200 tokens that overlap by half; see `encoder.sentences.TokenEncoder`.
-    Users see the score (1 + cosine) / 2.
+    Günther et al. 2024, with windows of 200 tokens that overlap by half; see
+    `encoder.sentences.TokenEncoder`. Users see the score (1 + cosine) / 2.
 
     Parameters
     ----------
-    embedder : str, Path or object, default "minilm"
-        The folder or Hub id of a BERT-like sentence-transformers model, or an embedding object (see
-        `embedder_of`). An object only embeds whole texts, so a unit's vector is added to those of its windows.
+    embedder : str, Path or object, default "minilm" The folder or Hub id of a BERT-like
+        sentence-transformers model, or an embedding object (see `embedder_of`). An
+        object only embeds whole texts, so a unit's vector is added to those of its
+        windows.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit
@@ -327,16 +393,17 @@ class LateChunking(Embedding[SentenceVectors]):
 class LateInteraction(Baseline):
     """Late interaction (ColBERT: Khattab and Zaharia, 2020): s = mean over q of max over u of cos(q, u).
 
-    q runs over the token vectors of the query, u over those of the unit. The mean gives the same ranking as the
-    paper's sum. Users see (1 + s) / 2.
+    q runs over the token vectors of the query, u over those of the unit. The mean gives
+    the same ranking as the paper's sum. Users see (1 + s) / 2.
 
-    sentence-transformers reads ColBERT checkpoints (Stanford's or PyLate's) with their projection, prefixes, query
-    expansion and masked punctuation; PyLate need not be installed. For a single-vector model such as
-    all-MiniLM-L6-v2, the token vectors of the last layer are compared, although it was not trained for that.
+    sentence-transformers reads ColBERT checkpoints (Stanford's or PyLate's) with their
+    projection, prefixes, query expansion and masked punctuation; PyLate need not be
+    installed. For a single-vector model such as all-MiniLM-L6-v2, the token vectors of
+    the last layer are compared, although it was not trained for that.
 
-    Vectors of units are computed batch by batch, compared with all questions about the text, and dropped, so
-    memory does not grow with the document. A unit longer than the model's limit is read in pieces, and all tokens
-    count.
+    Vectors of units are computed batch by batch, compared with all questions about the
+    text, and dropped, so memory does not grow with the document. A unit longer than the
+    model's limit is read in pieces, and all tokens count.
 
     Parameters
     ----------
@@ -360,10 +427,19 @@ class LateInteraction(Baseline):
         self._limit = self._limit or self._encoder.max_seq_length
         self.name = f"lateinteraction:{model}"
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """Means of the highest cosines; consecutive questions about the same text read it once."""
-        for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
-            yield from self._means([query for query, _, _ in asked], text, units, cancelled)
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> Iterator[Scores]:
+        """Means of the highest cosines.
+
+        Consecutive questions about the same text read it once.
+        """
+        for (text, units), asked in groupby(
+            requests, key=lambda request: (request[1], list(request[2]))
+        ):
+            yield from self._means(
+                [query for query, _, _ in asked], text, units, cancelled
+            )
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + mean) / 2."""
@@ -373,35 +449,59 @@ class LateInteraction(Baseline):
         self, queries: list[str], text: str, units: Sequence[Unit], cancelled: Cancelled
     ) -> list[Scores]:
         with self._lock:  # a tokenizer with truncation is not thread-safe
-            asked = [self._encoder.encode_query([readable(query)], **_ENCODING)[0] for query in queries]
+            asked = [
+                self._encoder.encode_query([readable(query)], **_ENCODING)[0]
+                for query in queries
+            ]
         asked = [_normalized(vectors) for vectors in asked]
         best = [np.full((len(query), len(units)), -1, np.float32) for query in asked]
-        pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
-        while batch := list(islice(pieces, _READ_AT_ONCE)):  # the model sorts them by length, to pad less
+        pieces = (
+            (n, piece)
+            for n, unit in enumerate(units)
+            for piece in self._pieces(unit.own_text(text))
+        )
+        while batch := list(
+            islice(pieces, _READ_AT_ONCE)
+        ):  # the model sorts them by length, to pad less
             stop_if(cancelled)
             with self._lock:
-                vectors = self._encoder.encode_document([piece for _, piece in batch], **_ENCODING)
+                vectors = self._encoder.encode_document(
+                    [piece for _, piece in batch], **_ENCODING
+                )
             pairs = zip(batch, vectors, strict=True)
-            filled = [(n, own) for (n, _), own in pairs if len(own)]  # a unit may be all punctuation
+            filled = [
+                (n, own) for (n, _), own in pairs if len(own)
+            ]  # a unit may be all punctuation
             if not filled:
                 continue
             starts = np.cumsum([0, *(len(own) for _, own in filled[:-1])])
             tokens = _normalized(np.concatenate([own for _, own in filled]))
             for query, maxima in zip(asked, best, strict=True):
-                found = np.maximum.reduceat(query @ tokens.T, starts, axis=1)  # (query tokens, pieces)
-                np.maximum.at(maxima.T, [n for n, _ in filled], found.T)  # a long unit has several pieces
+                found = np.maximum.reduceat(
+                    query @ tokens.T, starts, axis=1
+                )  # (query tokens, pieces)
+                np.maximum.at(
+                    maxima.T, [n for n, _ in filled], found.T
+                )  # a long unit has several pieces
         return [maxima.mean(axis=0) for maxima in best]
 
     def n_tokens(self, text: str) -> int:
         """Count the tokens of a text without truncating it."""
-        return len(self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        return len(
+            self._encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"]
+        )
 
     def _pieces(self, text: str) -> Iterator[str]:
         """The text, halved at white space until each piece fits the model."""
         text, limit, middle = readable(text), self._limit, len(text) // 2
         cut = text.rfind(" ", 1, middle + 1)
         cut = middle if cut < 0 else cut
-        if limit is None or cut < 1 or len(text) < limit // 4 or self.n_tokens(text) <= limit - 2:
+        if (
+            limit is None
+            or cut < 1
+            or len(text) < limit // 4
+            or self.n_tokens(text) <= limit - 2
+        ):
             yield text
             return
         yield from self._pieces(text[:cut])
@@ -415,8 +515,13 @@ def _normalized(vectors: Any) -> Scores:  # noqa: ANN401 - the library's array
 
 
 def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any:  # noqa: ANN401 - an optional package's class
-    """Load a sentence-transformers ``MultiVectorEncoder``; a single-vector model gives its token vectors."""
-    library = needed("sentence_transformers", f"late interaction with {name!r}", "baselines")
+    """Load a sentence-transformers ``MultiVectorEncoder``.
+
+    A single-vector model gives its token vectors.
+    """
+    library = needed(
+        "sentence_transformers", f"late interaction with {name!r}", "baselines"
+    )
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
@@ -426,25 +531,38 @@ def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any
     def loaded(path: str) -> object:
         stated = _stated(path, "config_sentence_transformers.json").get("model_type")
         architectures = _stated(path, "config.json").get("architectures") or []
-        stanford = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
-        if stated not in ("MultiVectorEncoder", "ColBERT") and not stanford:  # "ColBERT" is PyLate's
+        stanford = any(
+            name == "HF_ColBERT" or name.endswith("ForRetrieval")
+            for name in architectures
+        )
+        if (
+            stated not in ("MultiVectorEncoder", "ColBERT") and not stanford
+        ):  # "ColBERT" is PyLate's
             plain = library.SentenceTransformer(path, **options)
-            modules = [plain[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+            modules = [
+                plain[0],
+                MultiVectorMask(),
+                Normalize(module_input_name="token_embeddings"),
+            ]
             return library.MultiVectorEncoder(modules=modules, device=str(plain.device))
         try:
             model = library.MultiVectorEncoder(path, **options)
-        except KeyError as error:  # Stanford's layout keeps the projection beside the encoder
+        except (
+            KeyError
+        ) as error:  # Stanford's layout keeps the projection beside the encoder
             if "linear.weight" not in str(error):
                 raise
             model = None
-        # sentence-transformers adds a random projection to a model without one. Late-interaction models that it
-        # saved itself are complete, with or without a projection.
+        # sentence-transformers adds a random projection to a model without one.
+        # Late-interaction models that it saved itself are complete, with or without a
+        # projection.
         own = stanford or stated == "MultiVectorEncoder"
         if model is None or not (own or "Dense" in str(_stated(path, "modules.json"))):
             raise ValueError(
-                f"{name} is a ColBERT checkpoint without a projection of its token vectors; expected "
-                "linear.weight or a module Dense in it: use the complete checkpoint, or a sentence-transformers "
-                "model, whose token vectors need none"
+                f"{name} is a ColBERT checkpoint without a projection of its token"
+                " vectors; expected linear.weight or a module Dense in it: use the"
+                " complete checkpoint, or a sentence-transformers model, whose token"
+                " vectors need none"
             )
         return model
 

@@ -26,7 +26,8 @@ class Source(NamedTuple):
 
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: . Content: {content}"
-"""The input format of the checkpoint of "Dense X Retrieval", without a section title."""
+"""The input format of the checkpoint of "Dense X Retrieval", without a section
+title."""
 
 BATCH = 8  # passages read together
 
@@ -52,7 +53,9 @@ def _decoded(quoted: str) -> str:
 
 
 class Seq2Seq:
-    """A checkpoint like "chentong00/propositionizer-wiki-flan-t5-large"; its own code is never run.
+    """A checkpoint like "chentong00/propositionizer-wiki-flan-t5-large".
+
+    Its own code is never run.
 
     ``ImportError`` without transformers, ``ValueError`` if there is no such model.
     """
@@ -69,17 +72,29 @@ class Seq2Seq:
         choice = choose(device, dtype)
         self.max_new_tokens, self.device = max_new_tokens, choice.device
 
-        kinds, own = (library.AutoTokenizer, library.AutoModelForSeq2SeqLM), {"trust_remote_code": False}
-        self._tokenizer = load(lambda path: kinds[0].from_pretrained(path, **own), model)
-        network = load(lambda path: kinds[1].from_pretrained(path, dtype=choice.dtype, **own), model)
+        kinds, own = (
+            (library.AutoTokenizer, library.AutoModelForSeq2SeqLM),
+            {"trust_remote_code": False},
+        )
+        self._tokenizer = load(
+            lambda path: kinds[0].from_pretrained(path, **own), model
+        )
+        network = load(
+            lambda path: kinds[1].from_pretrained(path, dtype=choice.dtype, **own),
+            model,
+        )
         self._model = network.to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
         """The reply for each passage, in order."""
         for start in range(0, len(sources), BATCH):
             some = sources[start : start + BATCH]
-            texts = [readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in some]
-            inputs = self._tokenizer(texts, padding=True, return_tensors="pt", verbose=False).to(self.device)
+            texts = [
+                readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in some
+            ]
+            inputs = self._tokenizer(
+                texts, padding=True, return_tensors="pt", verbose=False
+            ).to(self.device)
             with torch.inference_mode():
                 outputs = self._model.generate(
                     input_ids=inputs["input_ids"],
@@ -92,11 +107,13 @@ class Seq2Seq:
 
 
 NO_PROPOSITION_LOGIT = -17.0
-"""The logit of all units of a text without propositions; `log_odds` never returns one as low."""
+"""The logit of all units of a text without propositions; `log_odds` never returns
+one as low."""
 
 PASSAGE_WORDS = 100  # maximum length of a passage in words, as in "Dense X Retrieval"
 
-# Chinese and Japanese are written without spaces, so each of their characters counts as a word.
+# Chinese and Japanese are written without spaces, so each of their characters counts as
+# a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
@@ -111,27 +128,27 @@ class Proposition(NamedTuple):
 class Propositions(Baseline):
     """Decomposes passages into self-contained propositions (Chen et al., 2024, section 2) and scores these.
 
-    Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition is tied to the sentence of
-    its passage with which it shares most distinct words and pairs of adjacent words, ignoring case. If several
-    share equally many, the last one is taken, because a proposition repeats names from earlier sentences.
+    Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition
+    is tied to the sentence of its passage with which it shares most distinct words and
+    pairs of adjacent words, ignoring case. If several share equally many, the last one
+    is taken, because a proposition repeats names from earlier sentences.
 
-    The raw score of a unit is max s(p) over the propositions p tied to a sentence that overlaps it. Units without
-    a proposition rank just below the others; if a text has no proposition at all, all its units have the logit
-    `NO_PROPOSITION_LOGIT`.
+    The raw score of a unit is max s(p) over the propositions p tied to a sentence that
+    overlaps it. Units without a proposition rank just below the others; if a text has
+    no proposition at all, all its units have the logit `NO_PROPOSITION_LOGIT`.
 
     Parameters
     ----------
-    decomposer : str or Path
-        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large".
+    decomposer : str or Path A sequence-to-sequence checkpoint such as
+        "chentong00/propositionizer-wiki-flan-t5-large".
     scorer : Baseline
         Scores the propositions, such as `Dense`.
     unit : str or Segmenter, default "sentence"
         The units that get the scores; see `Baseline`.
-    titles : mapping of str to str, optional
-        Titles of texts, as ``{document.text: document.title}``; the paper's checkpoint reads the title before each
-        passage. Without a title, propositions of a passage that does not name its subject do not name it either.
-    device, dtype
-        See `Scanner.from_pretrained`.
+    titles : mapping of str to str, optional Titles of texts, as ``{document.text:
+    document.title}``; the paper's checkpoint reads the title before each passage.
+    Without a title, propositions of a passage that does not name its subject do not
+    name it either. device, dtype See `Scanner.from_pretrained`.
     """
 
     keeps_texts = True
@@ -148,19 +165,30 @@ class Propositions(Baseline):
     ) -> None:
         super().__init__(unit)
         if not isinstance(scorer, Baseline):
-            raise TypeError(f"scorer is {type(scorer).__name__}; expected a baseline such as Dense")
+            raise TypeError(
+                f"scorer is {type(scorer).__name__}; expected a baseline such as Dense"
+            )
         self.scorer, self.titles = scorer, titles or {}
         self._replies = Seq2Seq(decomposer, device=device, dtype=dtype)
         self.name = f"propositions:{decomposer}"
         self._known: dict[Source, tuple[str, ...]] = {}
 
-    def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
-        """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
+    def propositions(
+        self, text: str, cancelled: Cancelled = never
+    ) -> tuple[Proposition, ...]:
+        """The propositions of a text, passage by passage.
+
+        `ScanCancelled` if ``cancelled`` returned True.
+        """
         passages = list(passages_of(text))
         spans = [(passage[0].start, passage[-1].end) for passage in passages]
-        sources = [Source(self.titles.get(text, ""), text[start:end]) for start, end in spans]
+        sources = [
+            Source(self.titles.get(text, ""), text[start:end]) for start, end in spans
+        ]
         with self._lock:
-            new = [source for source in dict.fromkeys(sources) if source not in self._known]
+            new = [
+                source for source in dict.fromkeys(sources) if source not in self._known
+            ]
             stop_if(cancelled)
             for source, reply in zip(new, self._replies(new), strict=True):
                 self._known[source] = read_reply(reply)
@@ -170,36 +198,65 @@ class Propositions(Baseline):
             sentences = [terms(text[unit.start : unit.end]) for unit in passage]
             for statement in self._known[source]:
                 place = tie(statement, sentences)
-                found.append(Proposition(statement, *(whole if place is None else passage[place][:2])))
+                found.append(
+                    Proposition(
+                        statement, *(whole if place is None else passage[place][:2])
+                    )
+                )
         return tuple(found)
 
     def best_propositions(self, query: str, text: str) -> list[Proposition]:
-        """All propositions of a text, the best for a query first; equal scores keep the order of the text."""
+        """All propositions of a text, the best for a query first.
+
+        Equal scores keep the order of the text.
+        """
         check_query(query)
         found = self.propositions(text)
         scores = self.scorer.raw_scores(query, *_as_units(found))
         return [found[number] for number in np.argsort(-scores, kind="stable")]
 
     def score_units_many(
-        self, requests: Sequence[Request], *, cancelled: Cancelled = never, collection: object = None
+        self,
+        requests: Sequence[Request],
+        *,
+        cancelled: Cancelled = never,
+        collection: object = None,
     ) -> list[Scores]:
-        """As `Baseline.score_units_many`; `NO_PROPOSITION_LOGIT` for texts without propositions."""
+        """As `Baseline.score_units_many`.
+
+        `NO_PROPOSITION_LOGIT` for texts without propositions.
+        """
         for query, _, _ in requests:
             check_query(query)
         return [
-            self.logits(raw) if found else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
+            (
+                self.logits(raw)
+                if found
+                else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
+            )
             for found, raw in self._best_of_units(requests, cancelled)
         ]
 
-    def raw_scores_many(self, requests: Sequence[Request], cancelled: Cancelled = never) -> Iterator[Scores]:
-        """The score of the best proposition tied to each unit, (units,) each; 0 for a text without any."""
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> Iterator[Scores]:
+        """The score of the best proposition tied to each unit, (units,) each.
+
+        0 for a text without any.
+        """
         return (raw for _, raw in self._best_of_units(requests, cancelled))
 
     def _best_of_units(
         self, requests: Sequence[Request], cancelled: Cancelled
     ) -> Iterator[tuple[tuple[Proposition, ...], Scores]]:
-        found = [self.propositions(text, cancelled) if units else () for _, text, units in requests]
-        asked = [(query, *_as_units(own)) for (query, _, _), own in zip(requests, found, strict=True)]
+        found = [
+            self.propositions(text, cancelled) if units else ()
+            for _, text, units in requests
+        ]
+        asked = [
+            (query, *_as_units(own))
+            for (query, _, _), own in zip(requests, found, strict=True)
+        ]
         scored = self.scorer.raw_scores_many(asked, cancelled)
         for (_, _, units), own, scores in zip(requests, found, scored, strict=True):
             starts = np.array([unit.start for unit in units])
@@ -221,7 +278,10 @@ def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
     """Propositions as units of one text, so that a scorer can cache what it computes for them."""
     texts = [proposition.text for proposition in propositions]
     ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-    lines = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
+    lines = [
+        Unit(end - 1 - len(text), end - 1, text)
+        for text, end in zip(texts, ends, strict=True)
+    ]
     return "\n".join(texts), lines
 
 

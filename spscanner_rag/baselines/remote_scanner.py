@@ -40,22 +40,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Body = dict[str, Any] | bytes | None
 
-BATCH_CHARACTERS, BATCH_TEXTS = 2_000_000, 500  # larger calls are split into requests of about this size
+BATCH_CHARACTERS, BATCH_TEXTS = (
+    2_000_000,
+    500,
+)  # larger calls are split into requests of about this size
 _AGAIN = frozenset({429, 503})
 _POLL_SECONDS = 0.05
 
 _REPLY_BYTES = 2**16  # most bytes of an error, or of a reply apart from its data
 _LOGIT_BYTES = 32  # most bytes of a number in JSON
 _UNIT_CHARACTERS = 10  # how many characters a unit adds to the size of a request
-_CHARACTER_BYTES = 64  # most bytes of a one-character unit in JSON: two numbers and an escape
+_CHARACTER_BYTES = (
+    64  # most bytes of a one-character unit in JSON: two numbers and an escape
+)
 
 
 class RemoteError(OSError):
-    """The server could not be reached, refused, or sent an invalid reply; the message has its address."""
+    """The server could not be reached, refused, or sent an invalid reply.
+
+    The message has its address.
+    """
 
 
 class RemoteScanner:
-    """A `Scorer` that sends texts to a server; its results are those of the server's scanner.
+    """A `Scorer` that sends texts to a server.
+
+    Its results are those of the server's scanner.
 
     Several threads and event loops may use it at once.
 
@@ -63,26 +73,35 @@ class RemoteScanner:
     ----------
     url : str
         Address of the server, such as "http://127.0.0.1:8000".
-    token : str, optional
-        The server's token. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. The token never
-        appears in a repr or a pickle, but a copy has it.
-    timeout : float, default 180
-        Seconds to wait for a complete answer, retries included; set it above the server's own limit.
-    retries : int, default 5
-        How often a request is sent again after 429 or 503. The wait doubles each time, unless the server says
-        how long to wait. Other failures are not retried.
+    token : str, optional The server's token. Default: the environment variable
+        ``SPSCANNER_TOKEN``, if it is set. The token never appears in a repr or a
+        pickle, but a copy has it.
+    timeout : float, default 180 Seconds to wait for a complete answer, retries
+        included; set it above the server's own limit.
+    retries : int, default 5 How often a request is sent again after 429 or 503. The
+        wait doubles each time, unless the server says how long to wait. Other failures
+        are not retried.
     """
 
     name = "remote"
     calls_at_once = 64
-    """How many asynchronous calls a framework class may have waiting for answers; the server queues them."""
+    """How many asynchronous calls a framework class may have waiting for answers;
+    the server queues them."""
 
     def __init__(
-        self, url: str, *, token: str | None = None, timeout: float = 180.0, retries: int = 5
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 180.0,
+        retries: int = 5,
     ) -> None:
         self.url = _address(url)
         if not timeout > 0 or retries < 0:
-            raise ValueError(f"got timeout={timeout}, retries={retries}; expected above 0, and at least 0")
+            raise ValueError(
+                f"got timeout={timeout}, retries={retries}; expected above 0, and at"
+                " least 0"
+            )
         needed("httpx", "RemoteScanner", "remote")
         self.timeout, self.retries = timeout, retries
         self._token = os.environ.get("SPSCANNER_TOKEN", "") if token is None else token
@@ -91,7 +110,9 @@ class RemoteScanner:
     def _model(self) -> dict[str, Any]:
         with self._replied("GET", "/v1/models") as reply:
             (model,) = reply["data"]
-            if not isinstance(model["uses_collection"], bool) or not isinstance(model["segmenter"], str):
+            if not isinstance(model["uses_collection"], bool) or not isinstance(
+                model["segmenter"], str
+            ):
                 raise ValueError(f"got {model!r:.80}")
             return dict(model)
 
@@ -118,7 +139,9 @@ class RemoteScanner:
                 raise ValueError(f"got {count!r:.80} tokens of {len(text)} characters")
             return count
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         """Logits of the units of one text: (units,)."""
         return self.score_units_many([(query, text, units)])[0]
 
@@ -131,14 +154,20 @@ class RemoteScanner:
         progress: Progress | None = None,
         cancelled: Cancelled = never,
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts, (units,) each; with ``together``, the texts are one collection.
+        """Logits of the units of several texts, (units,) each.
 
-        The words of a larger ``collection`` are sent once per call, unless the server has them. ``progress`` is
-        called with the number of characters done and of all texts. ``cancelled`` is called while an answer is
-        awaited; if it returns True, the connection is closed, the server stops reading, and `ScanCancelled` is
-        raised. `RemoteError` if the server cannot be reached, refuses, or is still busy after all retries.
+        With ``together``, the texts are one collection.
+
+        The words of a larger ``collection`` are sent once per call, unless the server
+        has them. ``progress`` is called with the number of characters done and of all
+        texts. ``cancelled`` is called while an answer is awaited; if it returns True,
+        the connection is closed, the server stops reading, and `ScanCancelled` is
+        raised. `RemoteError` if the server cannot be reached, refuses, or is still busy
+        after all retries.
         """
-        work = self.ascore_units_many(requests, together=together, collection=collection, progress=progress)
+        work = self.ascore_units_many(
+            requests, together=together, collection=collection, progress=progress
+        )
         return self._wait(work, cancelled)
 
     async def ascore_units_many(
@@ -149,18 +178,27 @@ class RemoteScanner:
         collection: CollectionIndex | None = None,
         progress: Progress | None = None,
     ) -> list[NDArray[np.float32]]:
-        """`score_units_many` for use with await; cancelling the task cancels the request."""
+        """`score_units_many` for use with await.
+
+        Cancelling the task cancels the request.
+        """
         for query, _, _ in requests:
             check_query(query)
         batches = list(self._batches(requests))
         if together and collection is None and len(batches) > 1:
-            collection = await asyncio.to_thread(words_together, self, [units for _, _, units in requests])
+            collection = await asyncio.to_thread(
+                words_together, self, [units for _, _, units in requests]
+            )
         digest = None if collection is None else await self._sent(collection)
         total, done, logits = sum(len(text) for _, text, _ in requests), 0, []
         for batch in batches:
             body = {
                 "requests": [
-                    {"query": readable(query), "text": readable(text), "units": _described(text, units)}
+                    {
+                        "query": readable(query),
+                        "text": readable(text),
+                        "units": _described(text, units),
+                    }
                     for query, text, units in batch
                 ],
                 "together": together,
@@ -171,7 +209,9 @@ class RemoteScanner:
             reply = await self._ask("POST", "/v1/score", body, most)
             with self._checked("/v1/score"):
                 answered = zip(reply["logits"], counts, strict=True)
-                logits += [checked_logits(self, values, count) for values, count in answered]
+                logits += [
+                    checked_logits(self, values, count) for values, count in answered
+                ]
             done += sum(len(text) for _, text, _ in batch)
             if progress is not None:
                 progress(done, total)
@@ -181,8 +221,12 @@ class RemoteScanner:
         batch: list[Request] = []
         size = 0
         for request in requests:
-            characters = len(request[0]) + len(request[1]) + _UNIT_CHARACTERS * len(request[2])
-            if batch and (size + characters > BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS):
+            characters = (
+                len(request[0]) + len(request[1]) + _UNIT_CHARACTERS * len(request[2])
+            )
+            if batch and (
+                size + characters > BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS
+            ):
                 yield batch
                 batch, size = [], 0
             batch.append(request)
@@ -216,20 +260,27 @@ class RemoteScanner:
             asyncio.get_running_loop()
         except RuntimeError:
             return run()
-        with ThreadPoolExecutor(1) as pool:  # this thread already runs a loop, as in a notebook
+        with ThreadPoolExecutor(
+            1
+        ) as pool:  # this thread already runs a loop, as in a notebook
             return pool.submit(run).result()
 
     @contextmanager
-    def _replied(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Iterator[Any]:
+    def _replied(
+        self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
+    ) -> Iterator[Any]:
         """Yield a reply; errors in the block mean that its form is wrong, and become `RemoteError`."""
         reply = self._wait(self._ask(method, path, body, most), never)
         with self._checked(path):
             yield reply
 
-    async def _ask(self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES) -> Any:  # noqa: ANN401 - JSON
+    async def _ask(
+        self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
+    ) -> Any:  # noqa: ANN401 - JSON
         """Send a request, repeat it while the server is busy, and return the JSON of the reply.
 
-        All attempts together may take `timeout` seconds, and a reply ``most`` bytes: the server is not trusted.
+        All attempts together may take `timeout` seconds, and a reply ``most`` bytes:
+        the server is not trusted.
         """
         import httpx
 
@@ -237,19 +288,29 @@ class RemoteScanner:
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         if isinstance(body, dict):  # httpx cannot encode a lone surrogate as JSON
-            headers["content-type"], body = "application/json", json.dumps(body).encode()
+            headers["content-type"], body = (
+                "application/json",
+                json.dumps(body).encode(),
+            )
         end = asyncio.get_running_loop().time() + self.timeout
         try:
-            # A client for each call: connections cost little compared to reading, and none outlives its call.
+            # A client for each call: connections cost little compared to reading, and
+            # none outlives its call.
             async with (
                 asyncio.timeout_at(end),
-                httpx.AsyncClient(base_url=self.url, timeout=None, headers=headers) as client,
+                httpx.AsyncClient(
+                    base_url=self.url, timeout=None, headers=headers
+                ) as client,
             ):
                 for attempt in range(self.retries + 1):
                     answer, reply = await _reply(client, method, path, body, most)
                     pause = _pause(attempt, answer.headers.get("retry-after"))
                     late = asyncio.get_running_loop().time() + pause > end
-                    if answer.status_code not in _AGAIN or attempt == self.retries or late:
+                    if (
+                        answer.status_code not in _AGAIN
+                        or attempt == self.retries
+                        or late
+                    ):
                         break
                     await asyncio.sleep(pause)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -257,9 +318,13 @@ class RemoteScanner:
                 f"{self.url}{path}: {_said(error)}; is `spscanner serve` running there?"
             ) from None
         except TimeoutError:
-            raise RemoteError(f"{self.url}{path} did not answer within {self.timeout:g} s") from None
+            raise RemoteError(
+                f"{self.url}{path} did not answer within {self.timeout:g} s"
+            ) from None
         if not answer.is_success:
-            raise RemoteError(f"{self.url}{path} answered {answer.status_code}: {_message(reply)}")
+            raise RemoteError(
+                f"{self.url}{path} answered {answer.status_code}: {_message(reply)}"
+            )
         with self._checked(path):
             return json.loads(reply) if reply or method != "PUT" else None
 
@@ -267,16 +332,28 @@ class RemoteScanner:
     def _checked(self, path: str) -> Iterator[None]:
         try:
             yield
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             raise RemoteError(
-                f"{self.url}{path}: the reply is not from `spscanner serve` ({_said(error)}); check the address"
+                f"{self.url}{path}: the reply is not from `spscanner serve`"
+                f" ({_said(error)}); check the address"
             ) from None
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the token
-        return partial(type(self), timeout=self.timeout, retries=self.retries), (self.url,)
+        return partial(type(self), timeout=self.timeout, retries=self.retries), (
+            self.url,
+        )
 
     def __copy__(self) -> Self:
-        return type(self)(self.url, token=self._token, timeout=self.timeout, retries=self.retries)
+        return type(self)(
+            self.url, token=self._token, timeout=self.timeout, retries=self.retries
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
@@ -286,16 +363,24 @@ class RemoteScanner:
 
 
 def _address(url: str) -> str:
-    """Return an address without a final slash; ``ValueError`` if it is not one, or has a user or a password."""
+    """Return an address without a final slash.
+
+    ``ValueError`` if it is not one, or has a user or a password.
+    """
     try:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or set("?#@") & set(url):
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or set("?#@") & set(url)
+        ):
             raise ValueError
-        parts.port  # noqa: B018 - raises
+        parts.port  # noqa: B018, RUF100
     except ValueError:
         shown = _shown(url.rpartition("@")[2])
         raise ValueError(
-            f"url: got {shown!r:.80}; expected an address such as 'http://127.0.0.1:8000', without a password"
+            f"url: got {shown!r:.80}; expected an address such as"
+            " 'http://127.0.0.1:8000', without a password"
         ) from None
     return url.rstrip("/")
 
@@ -308,14 +393,18 @@ async def _reply(
         most = most if answer.is_success else _REPLY_BYTES
         encoding = answer.headers.get("content-encoding", "identity")
         if encoding != "identity":
-            raise ValueError(f"the reply is compressed ({encoding}), which was not requested")
+            raise ValueError(
+                f"the reply is compressed ({encoding}), which was not requested"
+            )
         reply = bytearray()
         async for part in answer.aiter_raw():
             reply += part
             if len(reply) > most:
                 break
         if answer.is_success and len(reply) > most:
-            raise ValueError(f"the reply is longer than {most} bytes, the most for a valid one")
+            raise ValueError(
+                f"the reply is longer than {most} bytes, the most for a valid one"
+            )
         return answer, bytes(reply[:most])
 
 
@@ -324,10 +413,17 @@ def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
     units = [Unit(start, end, model_text) for start, end, model_text in listed]
     before = 0
     for start, end, model_text in units:
-        if type(start) is not int or type(end) is not int or not isinstance(model_text, str):
+        if (
+            type(start) is not int
+            or type(end) is not int
+            or not isinstance(model_text, str)
+        ):
             raise ValueError("expected units of two numbers and a string")
         if not before <= start < end <= len(text):
-            raise ValueError(f"the unit {start} to {end} overlaps the previous one or exceeds the text")
+            raise ValueError(
+                f"the unit {start} to {end} overlaps the previous one or exceeds the"
+                " text"
+            )
         before = end
     return units
 
@@ -342,7 +438,10 @@ def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | N
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
-    """Seconds until the next attempt; random, so that clients refused together do not retry together."""
+    """Seconds until the next attempt.
+
+    Random, so that clients refused together do not retry together.
+    """
     said = retry_after or ""
     least = float(said[:5]) if said.isascii() and said.isdigit() else 0.25 * 2**attempt
     return min(least, 60.0) * random.uniform(1.0, 1.5)
@@ -362,4 +461,6 @@ def _message(reply: bytes) -> str:
 
 def _shown(said: str) -> str:
     """Text from an untrusted source, on one line and without terminal control characters."""
-    return " ".join("".join(each if each.isprintable() else " " for each in said).split())
+    return " ".join(
+        "".join(each if each.isprintable() else " " for each in said).split()
+    )

@@ -5,8 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint.config import ScannerSettings
-    from spscanner_rag.checkpoint.file_access import CheckpointError, local_folder, locate
-    from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model, new_model
+    from spscanner_rag.checkpoint.file_access import (
+        CheckpointError,
+        local_folder,
+        locate,
+    )
+    from spscanner_rag.checkpoint.load import (
+        Checkpoint,
+        load_checkpoint,
+        load_model,
+        new_model,
+    )
 
 __all__ = [
     "Checkpoint",
@@ -21,8 +30,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
-    # Modules that only write files also import this package, and loading needs torch, which is slow to import.
+def __getattr__(
+    name: str,
+) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
+    # Modules that only write files also import this package, and loading needs torch,
+    # which is slow to import.
     for module in ("file_access", "config", "load", "save") if name in __all__ else ():
         if hasattr(found := import_module(f"{__name__}.{module}"), name):
             return getattr(found, name)

@@ -27,19 +27,22 @@ _TRANSFORMERS: Final[dict[str, tuple[str, Any]]] = {
     "chunk_size": ("chunk_size", 256),
     "tie_word_embeddings": ("tie_embeddings", False),
 }
-"""From transformers' keys to the fields of our configuration, with the defaults of its Mamba2Config, which differ
-from mamba_ssm's. A key without a default is required."""
+"""From transformers' keys to the fields of our configuration, with the defaults of
+its Mamba2Config, which differ from mamba_ssm's. A key without a default is required."""
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read a ``config.json`` in ``mamba_ssm``'s or transformers' layout; ``ValueError`` names the key."""
+    """Read a ``config.json`` in ``mamba_ssm``'s or transformers' layout.
+
+    ``ValueError`` names the key.
+    """
     if "d_model" in config:
         return Mamba2Config.from_dict(config)
     if "hidden_size" in config:
         return _read_transformers_config(config)
     raise ValueError(
-        "neither d_model (mamba_ssm's layout) nor hidden_size (transformers' layout) is there;"
-        " expected the config.json of a Mamba-2 model"
+        "neither d_model (mamba_ssm's layout) nor hidden_size (transformers' layout) is"
+        " there; expected the config.json of a Mamba-2 model"
     )
 
 
@@ -51,17 +54,28 @@ def canonical_name(name: str) -> str:
 
 
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read transformers' layout; ignore keys that its forward pass does not use, such as ``norm_before_gate``."""
+    """Read transformers' layout.
+
+    Ignore keys that its forward pass does not use, such as ``norm_before_gate``.
+    """
     if config.get("model_type") != "mamba2":
-        raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
+        raise ValueError(
+            f"model_type is {config.get('model_type')!r}; expected 'mamba2'"
+        )
     if config.get("quantization_config") is not None:
         raise ValueError(
-            "quantization_config is set: quantised weights are not supported; expected no such key"
+            "quantization_config is set: quantised weights are not supported; expected"
+            " no such key"
         )
     if config.get("hidden_act", "silu") not in ("silu", "swish"):
         raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
-    values = {field: config.get(key, default) for key, (field, default) in _TRANSFORMERS.items()}
-    if isinstance(limit := values["dt_limit"], list | tuple):  # transformers 5 writes infinity as an object
+    values = {
+        field: config.get(key, default)
+        for key, (field, default) in _TRANSFORMERS.items()
+    }
+    if isinstance(
+        limit := values["dt_limit"], list | tuple
+    ):  # transformers 5 writes infinity as an object
         unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in limit]
         values["dt_limit"] = [float("inf") if v == "Infinity" else v for v in unpacked]
     read = Mamba2Config(**values, pad_vocab_size_multiple=1)
@@ -75,7 +89,9 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"
-_MOST_LEAST_UNITS: Final = 1_000_000  # no document has more units, and logits for more would mean nothing
+_MOST_LEAST_UNITS: Final = (
+    1_000_000  # no document has more units, and logits for more would mean nothing
+)
 _MOST_TEXT_WEIGHT: Final = 100
 _LARGEST_TOKENS: Final = 2**31 - 1
 
@@ -85,7 +101,8 @@ LEXICAL_PARTS: Final = {
     "surroundings": "BM25 of the surroundings",
     "soft": "meaning of words",
 }
-"""The keys of the object "spscanner.lexical" that switch weights on, each with a name for people."""
+"""The keys of the object "spscanner.lexical" that switch weights on, each with a
+name for people."""
 
 
 class CheckpointDefault:
@@ -95,33 +112,62 @@ class CheckpointDefault:
         return "CHECKPOINT_DEFAULT"
 
 
-CHECKPOINT_DEFAULT: Final = CheckpointDefault()  # as an argument: use the checkpoint's own setting
+CHECKPOINT_DEFAULT: Final = (
+    CheckpointDefault()
+)  # as an argument: use the checkpoint's own setting
 
 
 @dataclass(frozen=True)
 class ScannerSettings:
-    """The settings with which a scanner reads documents; a ``ValueError`` names the key of ``config.json``."""
+    """The settings with which a scanner reads documents.
 
-    segmenter: Literal["sentence", "reference"] = "sentence"  # how a document is cut into units
-    window_tokens: int | None = None  # document tokens per window; None: one pass over any length
-    reanchor_tokens: int | None = None  # document tokens after which the question is read again; None: never
-    match: bool = False  # match embeddings; this and the next two are parts of the lexical channel
+    A ``ValueError`` names the key of ``config.json``.
+    """
+
+    segmenter: Literal["sentence", "reference"] = (
+        "sentence"  # how a document is cut into units
+    )
+    window_tokens: int | None = (
+        None  # document tokens per window; None: one pass over any length
+    )
+    reanchor_tokens: int | None = (
+        None  # document tokens after which the question is read again; None: never
+    )
+    # match embeddings; this and the next two are parts of the lexical channel
+    match: bool = False
     prior: bool = False  # a weight on the lexical prior
     surroundings: bool = False  # weights on the lexical scores of a unit's surroundings
-    training: dict[str, Any] = field(default_factory=dict)  # what the weights were trained on; any JSON
-    least_units: int = 0  # the lexical channel treats a document with fewer units as if it had this many
-    soft: bool = False  # weights on matches by meaning, which need the other parts and word vectors
+    training: dict[str, Any] = field(
+        default_factory=dict
+    )  # what the weights were trained on; any JSON
+    # the lexical channel treats a document with fewer units as if it had this many
+    least_units: int = 0
+    # weights on matches by meaning, which need the other parts and word vectors
+    soft: bool = False
     text_weight: float = 0.0
-    """In a collection, every logit of a text is lowered by this times the difference of the best text's score and
-    the text's own; see `text_scores`. It needs the surroundings."""
-    meaning: MeaningWeights | None = None  # weights of an encoder's cosines, exactly if there is an encoder
+    """In a collection, every logit of a text is lowered by this times the difference
+    of the best text's score and the text's own; see `text_scores`. It needs the
+    surroundings."""
+    meaning: MeaningWeights | None = (
+        None  # weights of an encoder's cosines, exactly if there is an encoder
+    )
 
     def __post_init__(self) -> None:
         right = self.segmenter in ("sentence", "reference")
         _expect(right, "segmenter", self.segmenter, "'sentence' or 'reference'")
-        for key, tokens in (("window_tokens", self.window_tokens), ("reanchor_tokens", self.reanchor_tokens)):
-            right = tokens is None or (type(tokens) is int and 1 <= tokens <= _LARGEST_TOKENS)
-            _expect(right, key, tokens, f"null or a whole number of at least 1, at most {_LARGEST_TOKENS:,}")
+        for key, tokens in (
+            ("window_tokens", self.window_tokens),
+            ("reanchor_tokens", self.reanchor_tokens),
+        ):
+            right = tokens is None or (
+                type(tokens) is int and 1 <= tokens <= _LARGEST_TOKENS
+            )
+            _expect(
+                right,
+                key,
+                tokens,
+                f"null or a whole number of at least 1, at most {_LARGEST_TOKENS:,}",
+            )
         for key, on in self.lexical.items():
             _expect(type(on) is bool, f"lexical.{key}", on, "true or false")
         units, weight = self.least_units, self.text_weight
@@ -129,7 +175,12 @@ class ScannerSettings:
         whole = f"a whole number of at least 0, at most {_MOST_LEAST_UNITS:,}"
         _expect(right, "lexical.least_units", units, whole)
         right = type(weight) in (int, float) and 0 <= weight <= _MOST_TEXT_WEIGHT
-        _expect(right, "lexical.text_weight", weight, f"a number of at least 0, at most {_MOST_TEXT_WEIGHT}")
+        _expect(
+            right,
+            "lexical.text_weight",
+            weight,
+            f"a number of at least 0, at most {_MOST_TEXT_WEIGHT}",
+        )
         _expect(isinstance(self.training, dict), "training", self.training, "an object")
         for key, given, needed in (
             ("text_weight", self.text_weight, ("surroundings",)),
@@ -139,7 +190,8 @@ class ScannerSettings:
             if given and not all(getattr(self, name) for name in needed):
                 others = " and ".join(f"lexical.{name}" for name in needed)
                 raise ValueError(
-                    f"spscanner.lexical.{key} is {str(given).lower()} without {others}; expected all"
+                    f"spscanner.lexical.{key} is {str(given).lower()} without {others};"
+                    " expected all"
                 )
 
     @property
@@ -149,7 +201,10 @@ class ScannerSettings:
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
-        """Read the parsed object "spscanner"; a ``ValueError`` for its format, keys or types names the key."""
+        """Read the parsed object "spscanner".
+
+        A ``ValueError`` for its format, keys or types names the key.
+        """
         if not isinstance(value, Mapping):
             raise ValueError(f"spscanner is {value!r}; expected an object")
         number = value.get("format")
@@ -157,20 +212,31 @@ class ScannerSettings:
             raise ValueError(f"spscanner.format is {number!r}; expected {FORMAT}")
         if number > FORMAT:
             raise ValueError(
-                f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
-                " update the clone that spscanner-rag was installed from, and install it again"
+                f"spscanner.format is {number}, this version reads {FORMAT}: newer"
+                " version needed; update the clone that spscanner-rag was installed"
+                " from, and install it again"
             )
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        _checked_object(value, "spscanner", ("format", *plain, "lexical", "meaning", DIGESTS))
+        _checked_object(
+            value, "spscanner", ("format", *plain, "lexical", "meaning", DIGESTS)
+        )
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         lexical = _checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
         if "segmenter" not in value:
-            raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
+            raise ValueError(
+                "spscanner.segmenter is missing; expected 'sentence' or 'reference'"
+            )
         meaning = value.get("meaning")
         if meaning is not None:
             names = [weight.name for weight in fields(MeaningWeights)]
-            meaning = MeaningWeights(**_checked_object(meaning, "spscanner.meaning", names))
-        return cls(**{key: value[key] for key in plain if key in value}, **lexical, meaning=meaning)
+            meaning = MeaningWeights(
+                **_checked_object(meaning, "spscanner.meaning", names)
+            )
+        return cls(
+            **{key: value[key] for key in plain if key in value},
+            **lexical,
+            meaning=meaning,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write; `from_dict` reads it back."""
@@ -179,22 +245,45 @@ class ScannerSettings:
             "segmenter": self.segmenter,
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
-            "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
+            "lexical": (
+                self.lexical
+                | {
+                    "least_units": self.least_units,
+                    "text_weight": self.text_weight,
+                }
+            ),
             **({"meaning": asdict(self.meaning)} if self.meaning is not None else {}),
             "training": self.training,
         }
 
 
-def _checked_object(value: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return the value if it is an object with known keys; else raise ``ValueError`` with the place or the key."""
+def _checked_object(
+    value: object, where: str, known: Sequence[str]
+) -> Mapping[str, Any]:
+    """Return the value if it is an object with known keys.
+
+    Else raise ``ValueError`` with the place or the key.
+    """
     if not isinstance(value, Mapping):
         raise ValueError(f"{where} is {value!r:.60}; expected an object")
     unknown = [key for key in value if key not in known]
     if unknown:
-        raise ValueError(f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it")
+        raise ValueError(
+            f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
+        )
     return value
 
 
 def _expect(right: bool, key: str, value: object, expected: str) -> None:
     if not right:
         raise ValueError(f"spscanner.{key} is {value!r}; expected {expected}")
+
+
+def lexical_names(settings: ScannerSettings) -> list[str]:
+    """Readable names of the parts of the lexical channel that are on."""
+    names = [LEXICAL_PARTS[key] for key, on in settings.lexical.items() if on]
+    if names and settings.least_units:
+        names.append(f"short documents scored as {settings.least_units} units")
+    if settings.text_weight:
+        names.append(f"whole documents compared (weight {settings.text_weight})")
+    return names

@@ -25,7 +25,11 @@ from spscanner_rag.checkpoint.file_access import (
     read_bytes,
     read_json,
 )
-from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, refuse_absurd
+from spscanner_rag.checkpoint.tensor_files import (
+    read_headers,
+    read_tensors,
+    refuse_absurd,
+)
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
 from spscanner_rag.encoder.meaning import CrossReader
@@ -34,7 +38,9 @@ from spscanner_rag.encoder.sentences import TokenEncoder
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
-CROSS: Final = "cross."  # begins the names of a cross-reader's tensors in an encoder's file
+CROSS: Final = (
+    "cross."  # begins the names of a cross-reader's tensors in an encoder's file
+)
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
@@ -48,33 +54,62 @@ class EncoderFile(NamedTuple):
     tokenizer: Tokenizer
     prefix: str = ""
     first_token: bool = False
-    cross: dict[str, torch.Tensor] | None = None  # the cross-reader's: see `cross_tensors`
+    cross: dict[str, torch.Tensor] | None = (
+        None  # the cross-reader's: see `cross_tensors`
+    )
 
-    def loaded(self, digest: str, device: torch.device | str, dtype: torch.dtype) -> TokenEncoder:
+    def loaded(
+        self, digest: str, device: torch.device | str, dtype: torch.dtype
+    ) -> TokenEncoder:
         """The encoder on a device, computing in float32 or bfloat16."""
         model = Bert(self.shape, restored(self.weights, device, dtype))
-        return TokenEncoder(model, self.tokenizer, digest, prefix=self.prefix, first_token=self.first_token)
+        return TokenEncoder(
+            model,
+            self.tokenizer,
+            digest,
+            prefix=self.prefix,
+            first_token=self.first_token,
+        )
 
     def loaded_cross(
-        self, device: torch.device | str, dtype: torch.dtype, words: torch.Tensor | None = None
+        self,
+        device: torch.device | str,
+        dtype: torch.dtype,
+        words: torch.Tensor | None = None,
     ) -> CrossReader | None:
-        """The cross-reader, if there is one; ``words`` are the encoder's word embeddings, if already loaded."""
+        """The cross-reader, if there is one.
+
+        ``words`` are the encoder's word embeddings, if already loaded.
+        """
         if self.cross is None:
             return None
-        shared = {name: weight for name, weight in self.weights.items() if name.startswith(WORD_EMBEDDINGS)}
+        shared = {
+            name: weight
+            for name, weight in self.weights.items()
+            if name.startswith(WORD_EMBEDDINGS)
+        }
         shared = shared if words is None else {WORD_EMBEDDINGS: words}
         model = Bert(self.shape, restored(shared | self.cross, device, dtype))
-        return CrossReader(model, self.tokenizer, self.cross[HEAD].to(device, torch.float32))
+        return CrossReader(
+            model, self.tokenizer, self.cross[HEAD].to(device, torch.float32)
+        )
 
 
 def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor of a cross-reader, by name."""
-    own = {name: sizes for name, sizes in shape.tensors().items() if name != WORD_EMBEDDINGS}
+    own = {
+        name: sizes
+        for name, sizes in shape.tensors().items()
+        if name != WORD_EMBEDDINGS
+    }
     return own | {HEAD: (shape.hidden_size + 2,)}
 
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
-    """Return what `write_encoder` wrote, and its digest; `CheckpointError` if it is missing or damaged."""
+    """Return what `write_encoder` wrote, and its digest.
+
+    `CheckpointError` if it is missing or damaged.
+    """
     content = read_bytes(path, LARGEST_TABLE, check)
     with faults_of(path, f"; {_AGAIN}"):
         tensors = load(content)
@@ -87,7 +122,9 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
         tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
         first_token = bool(json.loads(description.get("first_token", "false")))
         cross = {
-            name.removeprefix(CROSS): tensors.pop(name) for name in list(tensors) if name.startswith(CROSS)
+            name.removeprefix(CROSS): tensors.pop(name)
+            for name in list(tensors)
+            if name.startswith(CROSS)
         }
         prefix = str(description.get("prefix", ""))
     _verify(tensors, shape.tensors(), path)
@@ -97,7 +134,9 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
     return encoder, hashlib.sha256(content).hexdigest()
 
 
-def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFile, str]:
+def find_encoder(
+    name: str | Path, **hub: Unpack[HubOptions]
+) -> tuple[EncoderFile, str]:
     """Read an encoder from our own file, or the folder or Hub id of a BERT-like sentence-transformers model."""
     path = local_path(name, "an encoder or its file")
     if path is not None and not path.is_dir():
@@ -105,11 +144,20 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
     if path is None:
         hub.pop("revision", None)  # that is the checkpoint's
         path = download_weights(str(name), _FILES, **hub)
-    with faults_of(path / CONFIG, "; pass another kind of model as an object of LangChain or LlamaIndex"):
+    with faults_of(
+        path / CONFIG,
+        "; pass another kind of model as an object of LangChain or LlamaIndex",
+    ):
         shape = BertShape.from_dict(read_json(path / CONFIG))
     headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
-    wanted = {stored: header for stored, header in headers.items() if stored in shape.tensors()}
-    pooling, prompts = (read_json(path / n) if (path / n).exists() else {} for n in (_POOLING, _PROMPTS))
+    wanted = {
+        stored: header
+        for stored, header in headers.items()
+        if stored in shape.tensors()
+    }
+    pooling, prompts = (
+        read_json(path / n) if (path / n).exists() else {} for n in (_POOLING, _PROMPTS)
+    )
     named = prompts.get("prompts")
     prefix = named.get("query") if isinstance(named, dict) else None
     encoder = EncoderFile(
@@ -117,26 +165,39 @@ def find_encoder(name: str | Path, **hub: Unpack[HubOptions]) -> tuple[EncoderFi
         dict(read_tensors(wanted, device="cpu", dtype=torch.float32)),
         read_tokenizer(path / TOKENIZER),
         prefix if isinstance(prefix, str) and len(prefix) <= 1000 else "",
-        pooling.get("pooling_mode_cls_token") is True,  # else sentence-transformers takes the mean of all
+        pooling.get("pooling_mode_cls_token")
+        is True,  # else sentence-transformers takes the mean of all
     )
     _verify(encoder.weights, shape.tensors(), path)
     return encoder, fingerprint(path)
 
 
-def _verify(weights: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[int, ...]], path: Path) -> None:
+def _verify(
+    weights: Mapping[str, torch.Tensor],
+    expected: Mapping[str, tuple[int, ...]],
+    path: Path,
+) -> None:
     """Refuse weights that are missing, of another shape or kind, or not finite."""
     for name, shape in expected.items():
         weight, where = weights.get(name), f"{path}: tensor {name}"
         if weight is None or tuple(weight.shape) != shape:
             got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
-            raise CheckpointError(f"{where} {got}; expected shape {list(shape)}: {_AGAIN}")
+            raise CheckpointError(
+                f"{where} {got}; expected shape {list(shape)}: {_AGAIN}"
+            )
         checked = weight
         if weight.dtype == torch.int8:
             scale = weights.get(name + SCALE)
-            sizes = (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
+            sizes = (
+                (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
+            )
             if scale is None or tuple(scale.shape) != sizes:
-                raise CheckpointError(f"{where} is int8 without scales of shape {sizes}: {_AGAIN}")
+                raise CheckpointError(
+                    f"{where} is int8 without scales of shape {sizes}: {_AGAIN}"
+                )
             checked = scale
         if not checked.is_floating_point():
-            raise CheckpointError(f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}")
+            raise CheckpointError(
+                f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}"
+            )
         refuse_absurd(checked.float(), where, torch.float32)

@@ -1,4 +1,6 @@
-"""Find, open, read and verify the files of a checkpoint; anything wrong with one is a `CheckpointError`.
+"""Find, open, read and verify the files of a checkpoint.
+
+Anything wrong with one is a `CheckpointError`.
 
 The folder is a local one, the bundled one, or one downloaded from the Hugging Face Hub.
 """
@@ -26,15 +28,20 @@ TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
 ENCODER: Final = "encoder.safetensors"
 FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
-"""The files that a checkpoint of ours may have; ``config.json`` has the digests of the others."""
+"""The files that a checkpoint of ours may have; ``config.json`` has the digests of
+the others."""
 
 Check = Callable[[Path, bytes], None]
-"""Called with the path and the content of a file before the content is parsed; see `Digests.check`."""
+"""Called with the path and the content of a file before the content is parsed; see
+`Digests.check`."""
 
 LARGEST_JSON: Final = 2**24
-"""Maximum bytes of a ``config.json``; those of published models have less than 2**20."""
+"""Maximum bytes of a ``config.json``; those of published models have less than
+2**20."""
 
-LARGEST_TABLE: Final = 2**31  # maximum bytes of an encoder, or of two million words of 1,024 numbers
+LARGEST_TABLE: Final = (
+    2**31
+)  # maximum bytes of an encoder, or of two million words of 1,024 numbers
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
 _REPOSITORY: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
@@ -43,7 +50,10 @@ _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kep
 
 
 class CheckpointError(ValueError):
-    """A checkpoint cannot be found, read, verified or written; the message is one line of bounded length."""
+    """A checkpoint cannot be found, read, verified or written.
+
+    The message is one line of bounded length.
+    """
 
     def __init__(self, message: str) -> None:
         message = unbroken(message)
@@ -69,10 +79,15 @@ def faults_of(path: Path, next_step: str = "") -> Iterator[None]:
 
 
 class HubOptions(TypedDict, total=False):
-    """Options for fetching a model from the Hub; the keyword arguments of everything that may download."""
+    """Options for fetching a model from the Hub.
+
+    The keyword arguments of everything that may download.
+    """
 
     revision: str | None  # branch, tag or commit; default: the main branch
-    token: str | bool | None  # True: the one stored on this machine, False: none; never part of a message
+    token: (
+        str | bool | None
+    )  # True: the one stored on this machine, False: none; never part of a message
     cache_dir: str | Path | None  # default: the cache of `huggingface_hub`
     local_files_only: bool  # never use the network
 
@@ -83,36 +98,52 @@ def is_local_path(name: str) -> bool:
 
 
 def local_path(name: str | Path, what: str) -> Path | None:
-    """The file or folder with a name; None for a Hub id, `CheckpointError` for a path that does not exist."""
+    """The file or folder with a name.
+
+    None for a Hub id, `CheckpointError` for a path that does not exist.
+    """
     path = Path(name).expanduser()
     if path.exists():
         return path
     if isinstance(name, Path) or "/" not in name or is_local_path(name):
         raise CheckpointError(
-            f"{name}: no such folder; expected the folder of {what}, or a Hub id owner/name"
+            f"{name}: no such folder; expected the folder of {what}, or a Hub id"
+            " owner/name"
         )
     return None
 
 
-def download(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
+def download(
+    repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]
+) -> Path:
     """Return the cached folder of a repository, named by its commit, after downloading missing files silently."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         return Path(
-            snapshot_download(repository, allow_patterns=list(patterns), tqdm_class=_silent_bar(), **hub)
+            snapshot_download(
+                repository,
+                allow_patterns=list(patterns),
+                tqdm_class=_silent_bar(),
+                **hub,
+            )
         )
     except Exception as error:  # the HTTP library may raise anything
-        if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
-            error = error.__cause__  # why the look-up failed; the other error is only about the cache
+        if isinstance(error, LocalEntryNotFoundError) and isinstance(
+            error.__cause__, Exception
+        ):
+            error = (
+                error.__cause__
+            )  # why the look-up failed; the other error is only about the cache
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-    # Raised here, since the caught error keeps the request with its authorization header.
+    # Raised here, since the caught error keeps the request with its authorization
+    # header.
     if isinstance(token := hub.get("token"), str) and token:
         reason = reason.replace(token, "***")
     raise CheckpointError(
-        f"cannot get {repository} from the Hugging Face Hub: {reason:.600}; check name, revision and token=, go "
-        "online, or pass a local folder that holds it"
+        f"cannot get {repository} from the Hugging Face Hub: {reason:.600}; check name,"
+        " revision and token=, go online, or pass a local folder that holds it"
     )
 
 
@@ -127,18 +158,27 @@ def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
 
 
 def local_folder(name: str | Path | None) -> Path | None:
-    """The local folder of a checkpoint's name; None for a Hub id, `CheckpointError` for neither."""
+    """The local folder of a checkpoint's name.
+
+    None for a Hub id, `CheckpointError` for neither.
+    """
     if name is None or (name == "default" and not Path(name).is_dir()):
         return _BUNDLED
     if not isinstance(name, str | Path) or not str(name):
-        raise CheckpointError(f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None")
+        raise CheckpointError(
+            f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None"
+        )
     path = local_path(name, "a checkpoint")
     if path is not None and not path.is_dir():
-        raise CheckpointError(f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it")
+        raise CheckpointError(
+            f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it"
+        )
     return path
 
 
-def download_weights(repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]) -> Path:
+def download_weights(
+    repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]
+) -> Path:
     """`download`; get pickled weights only if there are no others, and from the same commit."""
     folder = download(repository, patterns, **hub)
     if (folder / SAFETENSORS).is_file() or (folder / PICKLED).is_file():
@@ -155,29 +195,45 @@ def locate(
     cache_dir: str | Path | None = None,
     local_files_only: bool = False,
 ) -> Path:
-    """Return the folder of a checkpoint, None or "default" for the bundled one; else raise `CheckpointError`."""
+    """Return the folder of a checkpoint, None or "default" for the bundled one.
+
+    Else raise `CheckpointError`.
+    """
     folder = local_folder(name)
     if folder is not None:
         return folder
-    hub = HubOptions(revision=revision, token=token, cache_dir=cache_dir, local_files_only=local_files_only)
+    hub = HubOptions(
+        revision=revision,
+        token=token,
+        cache_dir=cache_dir,
+        local_files_only=local_files_only,
+    )
     return download_weights(str(name), FILES, **hub)
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file for reading; refuse a git-LFS pointer, and a named pipe, which would wait forever."""
+    """Open a file for reading.
+
+    Refuse a git-LFS pointer, and a named pipe, which would wait forever.
+    """
     try:
         if path.exists() and not path.is_file():
-            raise CheckpointError(f"{path}: a folder, a pipe or a device; expected a regular file")
+            raise CheckpointError(
+                f"{path}: a folder, a pipe or a device; expected a regular file"
+            )
         with path.open("rb") as file:
             if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
                 raise CheckpointError(
-                    f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there"
+                    f"{path}: a git-LFS pointer, not the file itself; run `git lfs"
+                    " pull` there"
                 )
             file.seek(0)
             yield file
     except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
+        raise CheckpointError(
+            f"{path}: {error.strerror}; expected a file that can be read"
+        ) from None
 
 
 def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
@@ -186,7 +242,8 @@ def read_bytes(path: Path, largest: int, check: Check | None = None) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise CheckpointError(
-                f"{path}: {size:,} bytes; expected at most {largest:,}: it is not a checkpoint's file"
+                f"{path}: {size:,} bytes; expected at most {largest:,}: it is not a"
+                " checkpoint's file"
             )
         content = file.read(size)
     if check is not None:
@@ -200,14 +257,21 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not JSON ({first_line(error)}); expected a JSON object") from None
+        raise CheckpointError(
+            f"{path}: not JSON ({first_line(error)}); expected a JSON object"
+        ) from None
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
+        raise CheckpointError(
+            f"{path}: a JSON {type(value).__name__}; expected an object"
+        )
     return value
 
 
 def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
-    """Read a table of word vectors after its `Digests.check`; `CheckpointError` if it is missing or damaged."""
+    """Read a table of word vectors after its `Digests.check`.
+
+    `CheckpointError` if it is missing or damaged.
+    """
     content = read_bytes(path, LARGEST_TABLE, check)
     with faults_of(path, "; download it again"):
         try:
@@ -226,12 +290,16 @@ class Digests:
     """The SHA-256 digests in ``config.json``: of the checkpoint's files and, under `CONTENT`, of itself."""
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        """Read a parsed ``config.json``; ``ValueError`` if its digests are not an object, or it was changed."""
+        """Read a parsed ``config.json``.
+
+        ``ValueError`` if its digests are not an object, or it was changed.
+        """
         self.checked: list[str] = []  # names of the files that were compared
         self._of = {} if config is None else config["spscanner"].get(DIGESTS, {})
         if not isinstance(self._of, Mapping):
             raise ValueError(
-                f"spscanner.{DIGESTS} is {self._of!r}; expected an object of file names and digests"
+                f"spscanner.{DIGESTS} is {self._of!r}; expected an object of file names"
+                " and digests"
             )
         if config is not None and CONTENT in self._of:
             self._compare(CONTENT, digest_of_config(config), CONFIG)
@@ -239,16 +307,20 @@ class Digests:
     def check(self, path: Path, content: bytes | None = None) -> None:
         """Raise `CheckpointError` if a file, or its ``content`` if it is already read, is not what was saved."""
         if path.name in self._of:
-            found = file_digest(path) if content is None else hashlib.sha256(content).hexdigest()
+            found = (
+                file_digest(path)
+                if content is None
+                else hashlib.sha256(content).hexdigest()
+            )
             with faults_of(path):
                 self._compare(path.name, found, path.name)
 
     def _compare(self, name: str, found: str, file: str) -> None:
         if found != self._of[name]:
             raise ValueError(
-                f"its SHA-256 is not spscanner.{DIGESTS}.{name} of {CONFIG}, so it was damaged or edited, or is"
-                " another checkpoint's; download or save the checkpoint again (if you changed it on purpose,"
-                " remove that entry)"
+                f"its SHA-256 is not spscanner.{DIGESTS}.{name} of {CONFIG}, so it was"
+                " damaged or edited, or is another checkpoint's; download or save the"
+                " checkpoint again (if you changed it on purpose, remove that entry)"
             )
         self.checked.append(file)
 
@@ -256,14 +328,22 @@ class Digests:
 def digest_of_config(config: Mapping[str, Any]) -> str:
     """The SHA-256 of a parsed ``config.json`` without `CONTENT`, whatever its white space and order of keys."""
     section = config["spscanner"]
-    others = {name: value for name, value in section[DIGESTS].items() if name != CONTENT}
+    others = {
+        name: value for name, value in section[DIGESTS].items() if name != CONTENT
+    }
     content = {**config, "spscanner": {**section, DIGESTS: others}}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True).encode("ascii")
+    ).hexdigest()
 
 
 def fingerprint(folder: Path) -> str:
     """One SHA-256, in hexadecimal, of all files that decide what the checkpoint in a folder computes."""
-    files = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".bin")]
+    files = [
+        path
+        for path in folder.iterdir()
+        if path.suffix in (".json", ".safetensors", ".bin")
+    ]
     content = {path.name: file_digest(path) for path in sorted(files)}
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

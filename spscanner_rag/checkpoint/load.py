@@ -9,8 +9,17 @@ import torch
 from tokenizers import Tokenizer
 from torch.overrides import TorchFunctionMode
 
-from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings, canonical_name, read_config
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
+from spscanner_rag.checkpoint.config import (
+    HEAD_TENSORS,
+    ScannerSettings,
+    canonical_name,
+    read_config,
+)
+from spscanner_rag.checkpoint.encoder_file import (
+    EncoderFile,
+    find_encoder,
+    read_encoder,
+)
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     ENCODER,
@@ -25,8 +34,15 @@ from spscanner_rag.checkpoint.file_access import (
     read_json,
     read_word_vectors,
 )
-from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
-from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.checkpoint.tensor_files import (
+    read_headers,
+    read_tensors,
+    verify_headers,
+)
+from spscanner_rag.checkpoint.tokenizer_file import (
+    find_tokenizer,
+    refuse_small_vocabulary,
+)
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.sentences import SentenceEncoder, TextEncoder
@@ -43,8 +59,12 @@ PUBLISHED_WINDOW_TOKENS: Final = 120_000
 class Layout(NamedTuple):
     """How the files of a kind of checkpoint are read; ``ValueError`` for another kind."""
 
-    config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config  # from the parsed ``config.json``
-    name: Callable[[str], str] = canonical_name  # from the stored name of a tensor to ours
+    config: Callable[[Mapping[str, Any]], Mamba2Config] = (
+        read_config  # from the parsed ``config.json``
+    )
+    name: Callable[[str], str] = (
+        canonical_name  # from the stored name of a tensor to ours
+    )
 
 
 SCANNER: Final = Layout()
@@ -60,12 +80,22 @@ class Checkpoint:
     source: str  # as the caller named it; "default" for the bundled one
     folder: Path  # where it was found
     published: bool  # true for a published scanner of the paper, false for one of ours
-    has_head: bool = True  # false for a language model, to which the loader gave a new head
-    word_vectors: WordVectors | None = None  # of the soft lexical channel; None exactly when there is none
-    verified: tuple[str, ...] = ()  # the files whose SHA-256 is in ``config.json`` and was checked
-    meaning: Meaning | None = None  # its encoder, or the caller's, and the weights of its cosines
+    has_head: bool = (
+        True  # false for a language model, to which the loader gave a new head
+    )
+    word_vectors: WordVectors | None = (
+        None  # of the soft lexical channel; None exactly when there is none
+    )
+    verified: tuple[
+        str, ...
+    ] = ()  # the files whose SHA-256 is in ``config.json`` and was checked
+    meaning: Meaning | None = (
+        None  # its encoder, or the caller's, and the weights of its cosines
+    )
     encoder: object = "default"  # as the caller named it
-    encoder_file: EncoderFile | None = None  # its own encoder as it is stored, to save it again
+    encoder_file: EncoderFile | None = (
+        None  # its own encoder as it is stored, to save it again
+    )
 
     @property
     def files(self) -> Path:
@@ -90,24 +120,35 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load a scanner: its model, tokenizer and settings, from a folder, a Hub id, or None for the bundled one.
 
-    ``dtype`` and ``require_head`` are those of `load_model`; ``layout`` is that of the files. ``tokenizer``
-    replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id. ``encoder``
-    makes the vectors of sentences: "default" for the checkpoint's own, if it has one; None for none; the file,
-    folder or Hub id of a BERT-like sentence-transformers model; or an embedding object of LangChain, LlamaIndex or
-    sentence-transformers.
+    ``dtype`` and ``require_head`` are those of `load_model`; ``layout`` is that of the
+    files. ``tokenizer`` replaces the checkpoint's own: a tokenizer, a
+    ``tokenizer.json``, a folder with one, or a Hub id. ``encoder`` makes the vectors of
+    sentences: "default" for the checkpoint's own, if it has one; None for none; the
+    file, folder or Hub id of a BERT-like sentence-transformers model; or an embedding
+    object of LangChain, LlamaIndex or sentence-transformers.
 
-    Raises `CheckpointError` like `load_model`, or if a tokenizer or word vectors are missing or damaged, or a
-    file's SHA-256 is not that in ``config.json``. Its one line names the file and the tensor or key.
+    Raises `CheckpointError` like `load_model`, or if a tokenizer or word vectors are
+    missing or damaged, or a file's SHA-256 is not that in ``config.json``. Its one line
+    names the file and the tensor or key.
     """
     folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files, layout)
     found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
     refuse_small_vocabulary(config, found, files / CONFIG)
-    word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check) if settings.soft else None
-    # Weights first: their errors are the cheapest to find, and loading them registers the hook for forks.
-    model, has_head = _load_weights(files, config, settings, digests, device, dtype, require_head, layout)
-    meaning, own = _meaning_of(settings, encoder, files, digests, torch.device(device), dtype, hub)
+    word_vectors = (
+        read_word_vectors(files / WORD_VECTORS, digests.check)
+        if settings.soft
+        else None
+    )
+    # Weights first: their errors are the cheapest to find, and loading them registers
+    # the hook for forks.
+    model, has_head = _load_weights(
+        files, config, settings, digests, device, dtype, require_head, layout
+    )
+    meaning, own = _meaning_of(
+        settings, encoder, files, digests, torch.device(device), dtype, hub
+    )
     source = "default" if name is None else str(name)
     rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own
     return Checkpoint(model, settings, found, source, folder, published, *rest)
@@ -128,8 +169,9 @@ def _meaning_of(
         return None, None
     if settings.meaning is None:
         raise CheckpointError(
-            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made without one and has no weights "
-            "for its vectors; pass encoder=None, or use the bundled checkpoint"
+            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made"
+            " without one and has no weights for its vectors; pass encoder=None, or"
+            " use the bundled checkpoint"
         )
     own, digest = read_encoder(files / ENCODER, digests.check)
     computing = dtype if dtype == torch.bfloat16 else torch.float32
@@ -154,22 +196,30 @@ def load_model(
     dtype: torch.dtype = torch.float32,
     require_head: bool = True,
 ) -> ScannerModel:
-    """Load the model of a local folder, in evaluation mode, for token ids; no tokenizer is needed.
+    """Load the model of a local folder, in evaluation mode, for token ids.
 
-    The folder has ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers. ``dtype`` is
-    that of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Without
-    ``require_head`` a language model is also accepted, and gets a new head, the same each time.
+    No tokenizer is needed.
 
-    Raises `CheckpointError` if the configuration is not supported, or a tensor is missing, extra, wrongly shaped
-    or not floating-point, which is checked before any weights are allocated; or if a weight is not finite or
-    absurdly large, or a digest differs.
+    The folder has ``config.json`` and weights, in ``mamba_ssm``'s layout or that of
+    transformers. ``dtype`` is that of the weights, except ``A_log``, ``dt_bias``, ``D``
+    and the head, which are always float32. Without ``require_head`` a language model is
+    also accepted, and gets a new head, the same each time.
+
+    Raises `CheckpointError` if the configuration is not supported, or a tensor is
+    missing, extra, wrongly shaped or not floating-point, which is checked before any
+    weights are allocated; or if a weight is not finite or absurdly large, or a digest
+    differs.
     """
     folder = current_files(Path(folder))
     config, settings, _, digests = read_settings(folder)
-    return _load_weights(folder, config, settings, digests, device, dtype, require_head)[0]
+    return _load_weights(
+        folder, config, settings, digests, device, dtype, require_head
+    )[0]
 
 
-def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+def new_model(
+    config: Mamba2Config, settings: ScannerSettings, *, head: bool = True
+) -> ScannerModel:
     """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
     return ScannerModel(
         config,
@@ -181,7 +231,9 @@ def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = T
     )
 
 
-def unloaded_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+def unloaded_model(
+    config: Mamba2Config, settings: ScannerSettings, *, head: bool = True
+) -> ScannerModel:
     """A model whose tensors have shapes but no values, so that nothing large is allocated."""
     with torch.device("meta"), _WithoutFirstValues():
         return new_model(config, settings, head=head)
@@ -204,7 +256,12 @@ def read_settings(
             settings = ScannerSettings.from_dict(raw["spscanner"])
             return config, settings, False, Digests(raw)
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
-        return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True, Digests()
+        return (
+            config,
+            ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS),
+            True,
+            Digests(),
+        )
     return config, ScannerSettings(), False, Digests()
 
 
@@ -220,43 +277,63 @@ def _load_weights(
 ) -> tuple[ScannerModel, bool]:
     """The model, and whether its head was in the files."""
     if not dtype.is_floating_point:
-        raise CheckpointError(f"dtype is {dtype}; expected a floating-point one, as torch.float32")
+        raise CheckpointError(
+            f"dtype is {dtype}; expected a floating-point one, as torch.float32"
+        )
     headers = read_headers(folder, layout.name)
     has_head = any(name in headers for name in HEAD_TENSORS)
     if require_head and not has_head:
         raise CheckpointError(
-            f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
-            " expected a scanner: train one with it as --base"
+            f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only"
+            " for training; expected a scanner: train one with it as --base"
         )
     weight, bias = HEAD_TENSORS
     absent: dict[str, torch.Tensor] = {}
     if not has_head:  # distributed as in torch.nn.Linear, but the same every time
         bound, generator = config.d_model**-0.5, torch.Generator().manual_seed(0)
-        first = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
+        first = torch.empty(1, config.d_model).uniform_(
+            -bound, bound, generator=generator
+        )
         absent = {weight: first, bias: torch.zeros(1)}
-    if bias not in headers and weight in headers and headers[weight].stored_name != weight:
-        absent = {bias: torch.zeros(1)}  # the heads of transformers' classifiers have no bias
+    if (
+        bias not in headers
+        and weight in headers
+        and headers[weight].stored_name != weight
+    ):
+        absent = {
+            bias: torch.zeros(1)
+        }  # the heads of transformers' classifiers have no bias
     compute_in_forks()  # converting weights is already a computation
-    # So that an absurd number of layers costs nothing: with one more than there are tensors, one is missing.
+    # So that an absurd number of layers costs nothing: with one more than there are
+    # tensors, one is missing.
     bounded = replace(config, n_layer=min(config.n_layer, len(headers) + 1))
     try:
         model = unloaded_model(bounded, settings)
     except (RuntimeError, OverflowError, TypeError) as error:  # sizes beyond 64 bits
         raise CheckpointError(
-            f"{folder / CONFIG}: no model has such sizes ({first_line(error)}); expected those of the weights"
+            f"{folder / CONFIG}: no model has such sizes ({first_line(error)});"
+            " expected those of the weights"
         ) from None
-    expected = {name: shape for name, shape in tensor_shapes(model).items() if name not in absent}
+    expected = {
+        name: shape
+        for name, shape in tensor_shapes(model).items()
+        if name not in absent
+    }
     verify_headers(headers, expected, folder)
     digests.check(folder / SAFETENSORS)  # now that it is no larger than its tensors
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
-    model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
+    model.load_state_dict(
+        tensors | {name: made.to(device) for name, made in absent.items()}, assign=True
+    )
     return model.eval(), has_head
 
 
 class _WithoutFirstValues(TorchFunctionMode):
     """Skip initial weights, which the meta device lacks: torch would import 800 modules, for a second."""
 
-    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
+    _SAME_SHAPE: Final = frozenset(
+        {"normal", "exp", "expm1", "log", "neg", "add"}
+    )  # without underscores
 
     def __torch_function__(
         self,

@@ -1,8 +1,9 @@
 """Save a checkpoint: a folder whose content changes as a whole.
 
-The files of a checkpoint cannot be replaced together, and its folder may hold others or be a mount point. So a
-complete new checkpoint is first moved to a place within the folder, by one rename; from then on `current_files`
-finds it there. Its files then replace the old ones, and the place is removed; after a kill, the next save does it.
+The files of a checkpoint cannot be replaced together, and its folder may hold others or
+be a mount point. So a complete new checkpoint is first moved to a place within the
+folder, by one rename; from then on `current_files` finds it there. Its files then
+replace the old ones, and the place is removed; after a kill, the next save does it.
 """
 
 import json
@@ -38,8 +39,16 @@ from spscanner_rag.checkpoint.file_access import (
 )
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
-from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, one_at_a_time, sync_folder
+from spscanner_rag.checkpoint.tokenizer_file import (
+    refuse_small_vocabulary,
+    without_limits,
+)
+from spscanner_rag.checkpoint.whole_file import (
+    PLACE,
+    fsync_file,
+    one_at_a_time,
+    sync_folder,
+)
 from spscanner_rag.encoder.bert import SCALE, grouped, restored
 from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
@@ -58,16 +67,19 @@ def save_checkpoint(
 ) -> None:
     """Write ``config.json``, the weights, ``tokenizer.json``, word vectors and encoder.
 
-    Each of these files is replaced by a complete one; other files in the folder do not change. Whenever the
-    program is killed, the old checkpoint, if there was one, or the new one loads.
+    Each of these files is replaced by a complete one; other files in the folder do not
+    change. Whenever the program is killed, the old checkpoint, if there was one, or the
+    new one loads.
 
-    The tokenizer is written without truncation and padding; None writes none. ``dtype`` is that of the weights, by
-    default the model's, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. Word vectors
-    are needed exactly when the settings switch on the soft channel, and an encoder, which is written in int8,
+    The tokenizer is written without truncation and padding; None writes none. ``dtype``
+    is that of the weights, by default the model's, except ``A_log``, ``dt_bias``, ``D``
+    and the head, which are always float32. Word vectors are needed exactly when the
+    settings switch on the soft channel, and an encoder, which is written in int8,
     exactly when they have weights of meaning.
 
-    Raises `CheckpointError`, and writes nothing, if a weight is not finite or absurdly large, if model, settings,
-    tokenizer, word vectors and encoder do not belong together, or if the folder cannot be written.
+    Raises `CheckpointError`, and writes nothing, if a weight is not finite or absurdly
+    large, if model, settings, tokenizer, word vectors and encoder do not belong
+    together, or if the folder cannot be written.
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
@@ -77,7 +89,9 @@ def save_checkpoint(
     ):
         if (given is None) == bool(wanted):
             got = f"no {what}" if given is None else what
-            raise CheckpointError(f"{got} for settings with {key} {wanted}; pass both or neither")
+            raise CheckpointError(
+                f"{got} for settings with {key} {wanted}; pass both or neither"
+            )
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
     is_new = not folder.exists()
@@ -85,25 +99,39 @@ def save_checkpoint(
     try:
         staging.mkdir(parents=True)
         if tokenizer is not None:
-            (staging / TOKENIZER).write_text(without_limits(tokenizer).to_str(), encoding="utf-8")
+            (staging / TOKENIZER).write_text(
+                without_limits(tokenizer).to_str(), encoding="utf-8"
+            )
         if word_vectors is not None:
             (staging / WORD_VECTORS).write_bytes(save(word_vectors.to_arrays()))
         if encoder is not None:
             write_encoder(staging / ENCODER, encoder)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         section = settings.to_dict() | {
-            DIGESTS: {path.name: file_digest(path) for path in sorted(staging.iterdir())}
+            DIGESTS: {
+                path.name: file_digest(path) for path in sorted(staging.iterdir())
+            }
         }
         # in the form that JSON gives back, before the digest of its content is added
         config = json.loads(json.dumps(model.config.to_dict() | {"spscanner": section}))
         config["spscanner"][DIGESTS][CONTENT] = digest_of_config(config)
-        (staging / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
+        (staging / CONFIG).write_text(
+            json.dumps(config, indent=2) + "\n", encoding="utf-8"
+        )
+        shutil.copymode(
+            staging / CONFIG, staging / SAFETENSORS
+        )  # safetensors makes it private
         _replace_files(staging, folder)
-    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: JSON cannot hold a value
+    except (
+        OSError,
+        SafetensorError,
+        TypeError,
+        ValueError,
+    ) as error:  # TypeError: JSON cannot hold a value
         reason = getattr(error, "strerror", None) or first_line(error)
         raise CheckpointError(
-            f"{folder}: cannot write the checkpoint ({reason}); pass a folder that is writable"
+            f"{folder}: cannot write the checkpoint ({reason}); pass a folder that is"
+            " writable"
         ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -122,12 +150,21 @@ def _tensors_to_save(
     if shapes != tensor_shapes(model):
         odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
         raise CheckpointError(
-            f"tensor {odd[0]}: the model and its settings do not agree; expected the same tensors from both"
+            f"tensor {odd[0]}: the model and its settings do not agree; expected the"
+            " same tensors from both"
         )
     for name, tensor in stored.items():
-        refuse_absurd(tensor, f"the model's tensor {name}", stored_dtype(name, dtype or tensor.dtype))
+        refuse_absurd(
+            tensor,
+            f"the model's tensor {name}",
+            stored_dtype(name, dtype or tensor.dtype),
+        )
     return {
-        name: tensor.detach().to("cpu", stored_dtype(name, dtype or tensor.dtype)).contiguous()
+        name: (
+            tensor.detach()
+            .to("cpu", stored_dtype(name, dtype or tensor.dtype))
+            .contiguous()
+        )
         for name, tensor in stored.items()
     }
 
@@ -135,13 +172,16 @@ def _tensors_to_save(
 def _replace_files(complete: Path, folder: Path) -> None:
     """Replace the checkpoint's files in ``folder`` by those of another folder within it, which is removed.
 
-    Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
+    Programs that save to one folder wait for each other. After an ``OSError`` the old
+    or the new checkpoint loads.
     """
     with one_at_a_time(folder):
         _finish(folder)
         for path in complete.iterdir():
             fsync_file(path)
-        for name in FILES:  # a file that the new checkpoint lacks is kept, such as the tokenizer
+        for name in (
+            FILES
+        ):  # a file that the new checkpoint lacks is kept, such as the tokenizer
             if not (complete / name).exists() and (folder / name).is_file():
                 _link(folder / name, complete / name)
         sync_folder(complete)
@@ -186,7 +226,9 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
         "first_token": json.dumps(encoder.first_token),
     }
     cross = quantized(restored(encoder.cross or {}))
-    tensors = quantized(restored(encoder.weights)) | {CROSS + name: weight for name, weight in cross.items()}
+    tensors = quantized(restored(encoder.weights)) | {
+        CROSS + name: weight for name, weight in cross.items()
+    }
     path.write_bytes(save_tensors(tensors, metadata=description))
 
 
@@ -196,6 +238,12 @@ def quantized(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for name in [name for name, weight in kept.items() if weight.ndim > 1]:
         groups = grouped(kept[name])
         scale = (groups.abs().amax(2) / 127).half().clamp(min=1e-7)  # (rows, groups)
-        kept[name] = (groups / scale.float()[..., None]).round().clamp(-127, 127).to(torch.int8).flatten(1)
+        kept[name] = (
+            (groups / scale.float()[..., None])
+            .round()
+            .clamp(-127, 127)
+            .to(torch.int8)
+            .flatten(1)
+        )
         kept[f"{name}{SCALE}"] = scale
     return kept

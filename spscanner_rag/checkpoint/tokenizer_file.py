@@ -23,7 +23,9 @@ from spscanner_rag.text.tokenization import is_fault_of_tokenizers
 
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
-_LARGEST_FILE: Final = 2**28  # bytes; tokenizers with the largest vocabularies have 2**25
+_LARGEST_FILE: Final = (
+    2**28
+)  # bytes; tokenizers with the largest vocabularies have 2**25
 _LARGEST_GROWTH: Final = 64
 
 
@@ -37,21 +39,23 @@ def find_tokenizer(
 ) -> Tokenizer:
     """Return the given tokenizer, else the checkpoint's own, else, if ``published``, that of the paper's scanners.
 
-    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None.
+    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or
+    None.
     """
     if isinstance(given, Tokenizer):
         return without_limits(given)
     if given is not None and not isinstance(given, str | Path):
         raise CheckpointError(
-            f"tokenizer is a {type(given).__name__};"
-            " expected a tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub id"
+            f"tokenizer is a {type(given).__name__}; expected a tokenizers.Tokenizer, a"
+            " tokenizer.json, a folder that holds one, or a Hub id"
         )
     if given is None:
         if os.path.lexists(folder / TOKENIZER):
             return read_tokenizer(folder / TOKENIZER, check)
         if not published:
             raise CheckpointError(
-                f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add the file"
+                f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add"
+                " the file"
             )
     elif (path := local_path(given, "a tokenizer or its file")) is not None:
         return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
@@ -60,7 +64,8 @@ def find_tokenizer(
         fetched = download(str(given or PUBLISHED_TOKENIZER), (TOKENIZER,), **hub)
     except CheckpointError as error:
         raise CheckpointError(
-            f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH (--tokenizer PATH)"
+            f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH (--tokenizer"
+            " PATH)"
         ) from None
     return read_tokenizer(fetched / TOKENIZER)
 
@@ -75,23 +80,34 @@ def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
     try:
         tokenizer = without_limits(Tokenizer.from_buffer(content))
         normalizer = tokenizer.normalizer
-        growth = _growth(json.loads(normalizer.__getstate__())) if normalizer is not None else 1.0
+        growth = (
+            _growth(json.loads(normalizer.__getstate__()))
+            if normalizer is not None
+            else 1.0
+        )
         if growth > _LARGEST_GROWTH:  # it could fill the memory
             raise ValueError(
-                f"its normalizer can make a text {growth:.3g} times as long, expected at most {_LARGEST_GROWTH}"
+                f"its normalizer can make a text {growth:.3g} times as long, expected"
+                f" at most {_LARGEST_GROWTH}"
             )
     except BaseException as error:
         if not is_fault_of_tokenizers(error):
             raise
         raise CheckpointError(
-            f"{path}: not a tokenizer ({first_line(error)}); expected a {TOKENIZER} of the tokenizers library"
+            f"{path}: not a tokenizer ({first_line(error)}); expected a {TOKENIZER} of"
+            " the tokenizers library"
         ) from None
     return tokenizer
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer without truncation, padding and dropout; a copy, if it had any of these."""
-    random = [name for name in ("dropout", "alpha") if getattr(tokenizer.model, name, None)]
+    """Return the tokenizer without truncation, padding and dropout.
+
+    A copy, if it had any of these.
+    """
+    random = [
+        name for name in ("dropout", "alpha") if getattr(tokenizer.model, name, None)
+    ]
     if tokenizer.truncation is None and tokenizer.padding is None and not random:
         return tokenizer
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
@@ -107,11 +123,18 @@ def _growth(normalizer: dict[str, Any]) -> float:
     match normalizer:
         case {"type": "Sequence", "normalizers": list(parts)}:
             return math.prod(map(_growth, parts))
-        case {"type": "Replace", "pattern": {"String": str(pattern)}, "content": str(content)}:
+        case {
+            "type": "Replace",
+            "pattern": {"String": str(pattern)},
+            "content": str(content),
+        }:
             if not pattern:
                 return math.inf
             return max(1.0, len(content) / len(pattern))
-        case {"type": "Replace", "content": str(content)}:  # a regular expression may match one character
+        case {
+            "type": "Replace",
+            "content": str(content),
+        }:  # a regular expression may match one character
             return max(1.0, len(content))
         case {"type": "Prepend", "prepend": str(content)}:
             return 1.0 + len(content)
@@ -119,12 +142,17 @@ def _growth(normalizer: dict[str, Any]) -> float:
             return 1.0
 
 
-def refuse_small_vocabulary(config: Mamba2Config, tokenizer: Tokenizer, path: Path) -> None:
-    """Raise `CheckpointError` for token ids beyond the model's vocabulary; ``path`` is that of ``config.json``."""
+def refuse_small_vocabulary(
+    config: Mamba2Config, tokenizer: Tokenizer, path: Path
+) -> None:
+    """Raise `CheckpointError` for token ids beyond the model's vocabulary.
+
+    ``path`` is that of ``config.json``.
+    """
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
     highest = max(ids, default=-1)
     if highest >= config.vocab_size:
         raise CheckpointError(
-            f"{path}: vocab_size is {config.vocab_size}, the tokenizer has ids up to {highest};"
-            " expected the tokenizer that the model was trained with"
+            f"{path}: vocab_size is {config.vocab_size}, the tokenizer has ids up to"
+            f" {highest}; expected the tokenizer that the model was trained with"
         )

@@ -23,21 +23,29 @@ if sys.platform != "win32":
 PLACE: Final = ".new-checkpoint"
 
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
-"""Names of unfinished files and checkpoint folders; no two programs use the same name."""
+"""Names of unfinished files and checkpoint folders; no two programs use the same
+name."""
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write bytes, or a text as UTF-8, completely or not at all; follow links, and keep a file's permissions."""
+    """Write bytes, or a text as UTF-8, completely or not at all.
+
+    Follow links, and keep a file's permissions.
+    """
     data = content.encode() if isinstance(content, str) else content
     if is_special(path):
         path.write_bytes(data)
         return
     target = path.resolve()
-    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")  # a name that nobody else uses
+    unfinished = target.with_name(
+        f".{target.name[:50]}.{uuid4().hex}.part"
+    )  # a name that nobody else uses
     with replacing(target, unfinished), unfinished.open("xb") as file:
-        if target.exists():  # before the content is written, so that nobody else can read it
+        if (
+            target.exists()
+        ):  # before the content is written, so that nobody else can read it
             shutil.copymode(target, unfinished)
         file.write(data)
         file.flush()
@@ -48,8 +56,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    A killed program leaves ``NAME.part`` behind, and the next attempt replaces it, so only one program may write
-    the same file at a time. An existing file keeps its permissions.
+    A killed program leaves ``NAME.part`` behind, and the next attempt replaces it, so
+    only one program may write the same file at a time. An existing file keeps its
+    permissions.
     """
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)  # may also be a link that leads elsewhere
@@ -61,7 +70,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
-    """Remove unfinished files that have not changed for ``older_than`` seconds; return their names."""
+    """Remove unfinished files that have not changed for ``older_than`` seconds.
+
+    Return their names.
+    """
     names: list[str] = []
     with suppress(OSError):  # no such folder, or one that cannot be listed
         names = [name for name in os.listdir(folder) if _LEFTOVER.fullmatch(name)]
@@ -109,8 +121,8 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
         if error.errno not in _NO_ROOM:
             raise
         explained = OSError(
-            f"{path}: cannot be written ({error.strerror}); what it held before is still there: make room, then "
-            "give the same command again"
+            f"{path}: cannot be written ({error.strerror}); what it held before is"
+            " still there: make room, then give the same command again"
         )
         explained.errno = error.errno
         raise explained from None

@@ -1,6 +1,9 @@
-"""The forward pass of a BERT-like sentence encoder (Devlin et al. 2019), over several windows without padding.
+"""The forward pass of a BERT-like sentence encoder (Devlin et al.
 
-Names and outputs are those of transformers' ``BertModel``. Linear layers get the tokens of all windows in one row.
+2019), over several windows without padding.
+
+Names and outputs are those of transformers' ``BertModel``. Linear layers get the tokens
+of all windows in one row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +12,27 @@ from typing import Any, Final, Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
+from torch.nn.functional import (
+    embedding,
+    gelu,
+    layer_norm,
+    linear,
+    pad,
+    scaled_dot_product_attention,
+)
 
 SCALE: Final = ".scale"  # ends the name of a matrix's scales
 GROUP: Final = 64
-"""Numbers of a matrix's row that share a scale. With one per row, some sentences fall to a cosine of 0.996."""
+"""Numbers of a matrix's row that share a scale.
 
-_MOST: Final = {"hidden_size": 4096, "num_hidden_layers": 64, "intermediate_size": 16384}
+With one per row, some sentences fall to a cosine of 0.996.
+"""
+
+_MOST: Final = {
+    "hidden_size": 4096,
+    "num_hidden_layers": 64,
+    "intermediate_size": 16384,
+}
 _MOST_OTHER: Final = 2**20
 
 
@@ -33,8 +50,15 @@ class BertShape:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> Self:
-        """Read a parsed ``config.json``; ``ValueError`` names the key that is missing or unusable."""
-        usual = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        """Read a parsed ``config.json``.
+
+        ``ValueError`` names the key that is missing or unusable.
+        """
+        usual = {
+            "model_type": "bert",
+            "hidden_act": "gelu",
+            "position_embedding_type": "absolute",
+        }
         for key, expected in usual.items():
             got = config.get(key, None if key == "model_type" else expected)
             if got != expected:
@@ -43,15 +67,21 @@ class BertShape:
         for size in fields(cls)[:-1]:
             value, most = config.get(size.name), _MOST.get(size.name, _MOST_OTHER)
             if type(value) is not int or not 1 <= value <= most:
-                raise ValueError(f"{size.name} is {value!r:.60}; expected a whole number of 1 to {most:,}")
+                raise ValueError(
+                    f"{size.name} is {value!r:.60}; expected a whole number of 1 to"
+                    f" {most:,}"
+                )
             sizes[size.name] = value
         if sizes["hidden_size"] % sizes["num_attention_heads"]:
             raise ValueError(
-                f"hidden_size is {sizes['hidden_size']}; expected a multiple of num_attention_heads"
+                f"hidden_size is {sizes['hidden_size']}; expected a multiple of"
+                " num_attention_heads"
             )
         eps = config.get("layer_norm_eps", 1e-12)
         if type(eps) not in (int, float) or not 0 < eps < 1:
-            raise ValueError(f"layer_norm_eps is {eps!r:.60}; expected a number between 0 and 1")
+            raise ValueError(
+                f"layer_norm_eps is {eps!r:.60}; expected a number between 0 and 1"
+            )
         return cls(**sizes, layer_norm_eps=eps)
 
     def tensors(self) -> dict[str, tuple[int, ...]]:
@@ -65,10 +95,18 @@ class BertShape:
         norms = ["embeddings.LayerNorm"]
         for layer in range(self.num_hidden_layers):
             name = f"encoder.layer.{layer}."
-            outputs = {f"attention.self.{part}": (d, d) for part in ("query", "key", "value")}
-            outputs |= {"attention.output.dense": (d, d), "intermediate.dense": (inner, d)}
+            outputs = {
+                f"attention.self.{part}": (d, d) for part in ("query", "key", "value")
+            }
+            outputs |= {
+                "attention.output.dense": (d, d),
+                "intermediate.dense": (inner, d),
+            }
             for part, shape in (outputs | {"output.dense": (d, inner)}).items():
-                shapes[f"{name}{part}.weight"], shapes[f"{name}{part}.bias"] = shape, shape[:1]
+                shapes[f"{name}{part}.weight"], shapes[f"{name}{part}.bias"] = (
+                    shape,
+                    shape[:1],
+                )
             norms += [f"{name}attention.output.LayerNorm", f"{name}output.LayerNorm"]
         for norm in norms:
             shapes[f"{norm}.weight"] = shapes[f"{norm}.bias"] = (d,)
@@ -81,11 +119,18 @@ class Bert:
     def __init__(self, shape: BertShape, weights: Mapping[str, Tensor]) -> None:
         self.shape = shape
         self._weights = dict(weights)
-        self.words = weights["embeddings.word_embeddings.weight"]  # (vocab_size, hidden_size)
-        for layer in range(shape.num_hidden_layers):  # one product for query, key and value
+        self.words = weights[
+            "embeddings.word_embeddings.weight"
+        ]  # (vocab_size, hidden_size)
+        for layer in range(
+            shape.num_hidden_layers
+        ):  # one product for query, key and value
             name = f"encoder.layer.{layer}.attention.self."
             for kind in ("weight", "bias"):
-                parts = [self._weights.pop(f"{name}{part}.{kind}") for part in ("query", "key", "value")]
+                parts = [
+                    self._weights.pop(f"{name}{part}.{kind}")
+                    for part in ("query", "key", "value")
+                ]
                 self._weights[f"{name}all.{kind}"] = torch.cat(parts)
 
     @property
@@ -94,51 +139,85 @@ class Bert:
         return self._weights["embeddings.LayerNorm.weight"].device
 
     @torch.inference_mode()
-    def states(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
+    def states(
+        self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None
+    ) -> Tensor:
         """`forward` without gradients."""
         return self.forward(windows, second)
 
-    def forward(self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None) -> Tensor:
+    def forward(
+        self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None
+    ) -> Tensor:
         """Return the last state of every token of several windows, one after another: (tokens, hidden_size).
 
-        ``windows`` are token ids with the special tokens, 1 to ``max_position_embeddings`` of them. ``second`` has
-        the place in each window where the second of two texts begins.
+        ``windows`` are token ids with the special tokens, 1 to
+        ``max_position_embeddings`` of them. ``second`` has the place in each window
+        where the second of two texts begins.
         """
-        w, place = self._weights, _Places([len(window) for window in windows], self.device)
-        ids = torch.tensor([token for window in windows for token in window], device=self.device)  # (tokens,)
+        w, place = (
+            self._weights,
+            _Places([len(window) for window in windows], self.device),
+        )
+        ids = torch.tensor(
+            [token for window in windows for token in window], device=self.device
+        )  # (tokens,)
         tokens, filled = len(ids), _filled(len(ids))
         x = embedding(pad(ids, (0, filled - tokens)), self.words)
         positions = pad(place.positions, (0, filled - tokens))
-        x = x + w["embeddings.position_embeddings.weight"][positions]  # (filled, hidden_size)
-        kinds = torch.zeros(filled, dtype=torch.long, device=self.device)  # (filled,): 1 in the second text
+        x = (
+            x + w["embeddings.position_embeddings.weight"][positions]
+        )  # (filled, hidden_size)
+        kinds = torch.zeros(
+            filled, dtype=torch.long, device=self.device
+        )  # (filled,): 1 in the second text
         if second is not None:
-            lengths = torch.tensor([len(window) for window in windows], device=self.device)
+            lengths = torch.tensor(
+                [len(window) for window in windows], device=self.device
+            )
             begins = torch.tensor(second, device=self.device).repeat_interleave(lengths)
             kinds[:tokens] = (place.positions >= begins).long()
-        x = self._norm("embeddings.LayerNorm", x + w["embeddings.token_type_embeddings.weight"][kinds])
+        x = self._norm(
+            "embeddings.LayerNorm",
+            x + w["embeddings.token_type_embeddings.weight"][kinds],
+        )
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
-            x = self._norm(f"{name}attention.output.LayerNorm", x + self._attention(name, x, place))
-            inner = gelu(self._linear(f"{name}intermediate.dense", x))  # (tokens, intermediate_size)
-            x = self._norm(f"{name}output.LayerNorm", x + self._linear(f"{name}output.dense", inner))
+            x = self._norm(
+                f"{name}attention.output.LayerNorm", x + self._attention(name, x, place)
+            )
+            inner = gelu(
+                self._linear(f"{name}intermediate.dense", x)
+            )  # (tokens, intermediate_size)
+            x = self._norm(
+                f"{name}output.LayerNorm",
+                x + self._linear(f"{name}output.dense", inner),
+            )
         return x[:tokens]
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
-        return layer_norm(x, (self.shape.hidden_size,), weight, bias, self.shape.layer_norm_eps)
+        return layer_norm(
+            x, (self.shape.hidden_size,), weight, bias, self.shape.layer_norm_eps
+        )
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         return linear(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
     def _attention(self, name: str, x: Tensor, place: "_Places") -> Tensor:
         heads = self.shape.num_attention_heads
-        packed = self._linear(f"{name}attention.self.all", x)  # (filled, 3 * hidden_size)
+        packed = self._linear(
+            f"{name}attention.self.all", x
+        )  # (filled, 3 * hidden_size)
         padded = packed.new_zeros(place.windows * place.longest, packed.shape[1])
         padded[place.slots] = packed[: len(place.slots)]
-        q, k, v = padded.view(place.windows, place.longest, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = padded.view(place.windows, place.longest, 3, heads, -1).permute(
+            2, 0, 3, 1, 4
+        )
         # (windows, heads, longest, headdim)
         mixed = scaled_dot_product_attention(q, k, v, attn_mask=place.mask)
-        mixed = mixed.transpose(1, 2).reshape(place.windows * place.longest, -1)[place.slots]
+        mixed = mixed.transpose(1, 2).reshape(place.windows * place.longest, -1)[
+            place.slots
+        ]
         mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
         return self._linear(f"{name}attention.output.dense", mixed)
 
@@ -155,7 +234,9 @@ class _Places:
     def __init__(self, lengths: Sequence[int], device: torch.device) -> None:
         self.windows, self.longest = len(lengths), max(lengths)
         each = torch.tensor(lengths, device=device)
-        inside = torch.arange(self.longest, device=device) < each[:, None]  # (windows, longest)
+        inside = (
+            torch.arange(self.longest, device=device) < each[:, None]
+        )  # (windows, longest)
         self.slots = inside.flatten().nonzero()[:, 0]  # (tokens,)
         self.positions = self.slots % self.longest  # (tokens,)
         self.mask = None if min(lengths) == self.longest else inside[:, None, None, :]
@@ -172,9 +253,14 @@ def grouped(weight: Tensor) -> Tensor:
 
 
 def restored(
-    weights: Mapping[str, Tensor], device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    weights: Mapping[str, Tensor],
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
 ) -> dict[str, Tensor]:
-    """Return weights on a device in a dtype; those that `checkpoint.save` has quantized are restored."""
+    """Return weights on a device in a dtype.
+
+    Those that `checkpoint.save` has quantized are restored.
+    """
 
     def whole(name: str, weight: Tensor) -> Tensor:
         if weight.dtype == torch.int8:
@@ -182,4 +268,8 @@ def restored(
             weight = (grouped(weight) * scales[..., None]).flatten(1)
         return weight.to(device, dtype)
 
-    return {name: whole(name, weight) for name, weight in weights.items() if not name.endswith(SCALE)}
+    return {
+        name: whole(name, weight)
+        for name, weight in weights.items()
+        if not name.endswith(SCALE)
+    }

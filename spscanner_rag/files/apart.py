@@ -1,6 +1,7 @@
 """Reads files in a separate process, which can be killed at any moment and whose memory is bounded.
 
-A library or a regular expression that reads a hostile file cannot be stopped, and may keep other threads waiting.
+A library or a regular expression that reads a hostile file cannot be stopped, and may
+keep other threads waiting.
 """
 
 import json
@@ -17,10 +18,14 @@ LEAST_SECONDS, SECONDS_PER_MEBIBYTE = 20.0, 14.0
 """The time limit for reading a file, unless the caller sets another."""
 
 MOST_MEMORY, MEMORY_PER_BYTE = 2**30, 8
-"""Memory limit of the process in bytes, where the system supports one; it is higher for a large file."""
+"""Memory limit of the process in bytes, where the system supports one; it is higher
+for a large file."""
 
 _EVERY = 0.05  # seconds between two checks of the time
-_CHILD = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import main; main()"
+_CHILD = (
+    f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import"
+    " main; main()"
+)
 
 Record = Mapping[str, Any]
 
@@ -39,7 +44,8 @@ def read_apart(
 ) -> Iterator[Record]:
     """Yield the records that a reader makes from data and arguments, until its ``seconds`` or memory run out.
 
-    ``check`` is called meanwhile; an exception that it raises ends the process and is raised here.
+    ``check`` is called meanwhile; an exception that it raises ends the process and is
+    raised here.
     """
     paths = json.dumps([path for path in sys.path if path])
     named = [str(seconds), reader.__module__, reader.__name__]
@@ -86,7 +92,9 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        seconds = int(float(sys.argv[2])) + 2  # in case the parent is killed and cannot end it
+        seconds = (
+            int(float(sys.argv[2])) + 2
+        )  # in case the parent is killed and cannot end it
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     out, sys.stdout = sys.stdout, sys.stderr
     for record in reader(data, *arguments):

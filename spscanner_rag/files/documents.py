@@ -30,7 +30,9 @@ class PageStart(NamedTuple):
     @property
     def name(self) -> str:
         """The page's name: "page 12", or "page iv (4)" if the label is not the number."""
-        return f"page {self.label}" + ("" if self.label == str(self.number) else f" ({self.number})")
+        return f"page {self.label}" + (
+            "" if self.label == str(self.number) else f" ({self.number})"
+        )
 
 
 def block_of(values: Sequence[Any]) -> Block:
@@ -43,15 +45,20 @@ def block_of(values: Sequence[Any]) -> Block:
 class TextFile:
     r"""A document read from a file.
 
-    ``text`` is what is scanned. For a text or Markdown file, it is the decoded text without its byte order mark
-    and with no other change, so ``\r\n`` stays; for other files, it is the text that the reader extracted.
+    ``text`` is what is scanned. For a text or Markdown file, it is the decoded text
+    without its byte order mark and with no other change, so ``\r\n`` stays; for other
+    files, it is the text that the reader extracted.
     """
 
     path: str  # as the user gave it, "-" for standard input; a reader leaves it empty
     text: str
-    blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
+    blocks: tuple[
+        Block, ...
+    ] = ()  # headings, list items, fences and rows of tables, in order
     pages: tuple[PageStart, ...] = ()  # empty for files without pages
-    notes: tuple[str, ...] = ()  # a line for each part of the file that could not be read
+    notes: tuple[
+        str, ...
+    ] = ()  # a line for each part of the file that could not be read
     words: Words | None = field(default=None, compare=False, repr=False)  # for a PDF
 
     @cached_property
@@ -69,13 +76,28 @@ class TextFile:
                 while path and path[-1].level >= block.level:
                     path.pop()
                 path.append(block)
-                found.append((block.start, tuple(each.title for each in path), len(self.text) + 1))
+                found.append(
+                    (
+                        block.start,
+                        tuple(each.title for each in path),
+                        len(self.text) + 1,
+                    )
+                )
             elif block.kind == "turn":
-                found.append((block.start, (*(each.title for each in path), block.title), block.end))
+                found.append(
+                    (
+                        block.start,
+                        (*(each.title for each in path), block.title),
+                        block.end,
+                    )
+                )
         return found
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character, both counted from 1; a line ends at LF, CR LF or CR."""
+        """Line and column of a character, both counted from 1.
+
+        A line ends at LF, CR LF or CR.
+        """
         line = int(np.searchsorted(self._line_starts, offset, side="right"))
         return line, offset - int(self._line_starts[line - 1]) + 1
 
@@ -83,7 +105,9 @@ class TextFile:
         """The page that a character is on; None for a file without pages."""
         if not self.pages:
             return None
-        return self.pages[max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)]
+        return self.pages[
+            max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)
+        ]
 
     def headings(self, offset: int) -> tuple[str, ...]:
         """The headings above a character, outermost first, then a turn's time and speaker; else a row's header."""
@@ -95,13 +119,29 @@ class TextFile:
         """Number and header of the table row at a character; the header is row 1."""
         number = bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
         block = self.blocks[number] if number >= 0 else None
-        if block is None or block.kind != "row" or block.header is None or offset >= block.end:
+        if (
+            block is None
+            or block.kind != "row"
+            or block.header is None
+            or offset >= block.end
+        ):
             return ()
-        first = bisect_right(self.blocks, block.header[0], key=lambda other: other.start) - 1
-        return (f"row {number - first + 1}: {' '.join(self.text[slice(*block.header)].split())}",)
+        first = (
+            bisect_right(self.blocks, block.header[0], key=lambda other: other.start)
+            - 1
+        )
+        return (
+            (
+                f"row {number - first + 1}:"
+                f" {' '.join(self.text[slice(*block.header)].split())}"
+            ),
+        )
 
     def section(self, offset: int) -> str:
-        """The page, else the innermost heading, of a character, for display; empty if there is neither."""
+        """The page, else the innermost heading, of a character, for display.
+
+        Empty if there is neither.
+        """
         page, headings = self.page(offset), self.headings(offset)
         return page.name if page else headings[-1][:LONGEST_SECTION] if headings else ""
 
@@ -109,31 +149,52 @@ class TextFile:
         """Page, else line and column, then the innermost heading: "page 12 · Rent", "31:5 · Rent"."""
         page, headings = self.page(offset), self.headings(offset)
         place = page.name if page else ":".join(map(str, self.position(offset)))
-        return " · ".join([place, *(title[:LONGEST_SECTION] for title in headings[-1:])])
+        return " · ".join(
+            [place, *(title[:LONGEST_SECTION] for title in headings[-1:])]
+        )
 
     def boxes(self, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span is on the pages of a PDF, as a rectangle for each line; empty for other files."""
+        """Where a span is on the pages of a PDF, as a rectangle for each line.
+
+        Empty for other files.
+        """
         if self.words is None:
             return ()
-        return boxes_of(self.words, start, end, lambda at: page.number if (page := self.page(at)) else 1)
+        return boxes_of(
+            self.words,
+            start,
+            end,
+            lambda at: page.number if (page := self.page(at)) else 1,
+        )
 
     def page_metadata(self, page: PageStart) -> dict[str, str]:
         """Metadata, without the page number, for a framework's document of a page of `page_texts`.
 
-        The page's label and, for a PDF, the boxes of its words, a string that no language model should get.
+        The page's label and, for a PDF, the boxes of its words, a string that no
+        language model should get.
         """
         found = {"page_label": page.label}
         if self.words is not None:
-            stop = next((other.start for other in self.pages if other.start > page.start), len(self.text))
+            stop = next(
+                (other.start for other in self.pages if other.start > page.start),
+                len(self.text),
+            )
             first, last = np.searchsorted(self.words[:, 0], (page.start, stop))
-            own = self.words[first:last] - np.array([page.start] * 2 + [0] * 4, np.int32)
+            own = self.words[first:last] - np.array(
+                [page.start] * 2 + [0] * 4, np.int32
+            )
             found[WORDS_KEY] = packed(page.number, own)
         return found
 
     def place(self, start: int, end: int) -> dict[str, object]:
         """A span for JSON: start, end, line, column, and page, page_number, boxes and headings if it has them."""
         line, column = self.position(start)
-        found: dict[str, object] = {"start": start, "end": end, "line": line, "column": column}
+        found: dict[str, object] = {
+            "start": start,
+            "end": end,
+            "line": line,
+            "column": column,
+        }
         if page := self.page(start):
             found |= {"page": page.label, "page_number": page.number}
         if boxes := self.boxes(start, end):
@@ -143,9 +204,15 @@ class TextFile:
         return found
 
     def page_texts(self) -> list[tuple[PageStart, str]]:
-        """Each page with its text, for frameworks that take a document page by page; empty without pages."""
+        """Each page with its text, for frameworks that take a document page by page.
+
+        Empty without pages.
+        """
         stops = [page.start for page in self.pages[1:]] + [len(self.text)]
-        return [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=False)]
+        return [
+            (page, self.text[page.start : stop])
+            for page, stop in zip(self.pages, stops, strict=False)
+        ]
 
 
 def name_of(path: str) -> str:

@@ -1,4 +1,7 @@
-"""Writes results to files or standard output, or as JSON lines that survive a kill; locks a run's folder."""
+"""Writes results to files or standard output, or as JSON lines that survive a kill.
+
+Locks a run's folder.
+"""
 
 import json
 import mmap
@@ -18,36 +21,58 @@ from spscanner_rag.checkpoint.whole_file import (
 )
 from spscanner_rag.files.documents import STANDARD_INPUT
 
-if TYPE_CHECKING:  # imported only where a folder is locked, because every command imports this module
+if (
+    TYPE_CHECKING
+):  # imported only where a folder is locked, because every command imports this module
     from filelock import FileLock
 
 
-def check_output(out: Path | None, inputs: Sequence[str], option: str = "--out") -> None:
+def check_output(
+    out: Path | None, inputs: Sequence[str], option: str = "--out"
+) -> None:
     """Raise ``ValueError`` if the file cannot be written or would overwrite one of the documents."""
     if out is None:
         return
     if out.is_dir():
-        raise ValueError(f"{option} {out}: got a folder; expected a file: add a file name")
+        raise ValueError(
+            f"{option} {out}: got a folder; expected a file: add a file name"
+        )
     if not out.parent.is_dir():
-        raise ValueError(f"{option} {out}: there is no folder {out.parent}; expected one: create it")
+        raise ValueError(
+            f"{option} {out}: there is no folder {out.parent}; expected one: create it"
+        )
     if not os.access(out if is_special(out) else out.resolve().parent, os.W_OK):
-        raise ValueError(f"{option} {out}: no permission to write; expected a writable place: choose another")
+        raise ValueError(
+            f"{option} {out}: no permission to write; expected a writable place: choose"
+            " another"
+        )
     for path in inputs:
-        if path != STANDARD_INPUT and out.exists() and Path(path).exists() and out.samefile(path):
+        if (
+            path != STANDARD_INPUT
+            and out.exists()
+            and Path(path).exists()
+            and out.samefile(path)
+        ):
             raise ValueError(
-                f"{option} {out}: got a document to scan; expected another file: change the name"
+                f"{option} {out}: got a document to scan; expected another file: change"
+                " the name"
             )
 
 
 def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> None:
-    """Write a result to a file or to standard output; a page is written as UTF-8, as its head declares."""
+    """Write a result to a file or to standard output.
+
+    A page is written as UTF-8, as its head declares.
+    """
     if out is not None:
         if not is_special(out):
             remove_leftovers(out.resolve().parent)
         write_whole(out, content)
     elif isinstance(content, bytes) or (is_page and hasattr(sys.stdout, "buffer")):
         sys.stdout.flush()
-        sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode())
+        sys.stdout.buffer.write(
+            content if isinstance(content, bytes) else content.encode()
+        )
         sys.stdout.buffer.flush()
     else:
         sys.stdout.write(content)
@@ -70,8 +95,9 @@ class FolderInUseError(ValueError):
 def folder_lock(folder: Path) -> Iterator[list[str]]:
     """Hold a folder's lock, ``.lock``, and yield the names of unfinished files that were removed.
 
-    The system releases the lock when the process ends, even if it is killed. A new folder stays only if something
-    was written to it. Raises ``FolderInUseError``, and ``ValueError`` for an unwritable folder.
+    The system releases the lock when the process ends, even if it is killed. A new
+    folder stays only if something was written to it. Raises ``FolderInUseError``, and
+    ``ValueError`` for an unwritable folder.
     """
     is_new = not folder.exists()
     try:
@@ -79,13 +105,17 @@ def folder_lock(folder: Path) -> Iterator[list[str]]:
         lock = _locked(folder)
     except OSError as error:
         raise ValueError(
-            f"{folder}: cannot be written to ({error.strerror}); expected a folder for results: choose another"
+            f"{folder}: cannot be written to ({error.strerror}); expected a folder for"
+            " results: choose another"
         ) from None
     try:
         yield remove_leftovers(folder, 0)
     finally:
         with suppress(OSError):  # Windows does not remove open files
-            (folder / LOCK_FILE).unlink()  # while it is held, so that a waiting process sees that it is gone
+            (
+                folder / LOCK_FILE
+                # while it is held, so that a waiting process sees that it is gone
+            ).unlink()
         lock.release()
         if is_new:
             with suppress(OSError):  # not empty
@@ -107,7 +137,8 @@ def _locked(folder: Path) -> "FileLock":
         lock.acquire(timeout=0)
     except Timeout:
         raise FolderInUseError(
-            f"{folder}: in use by another run; wait until it ends, or give another --out"
+            f"{folder}: in use by another run; wait until it ends, or give another"
+            " --out"
         ) from None
     return lock
 
@@ -151,9 +182,12 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     """Append JSON objects, all or none, and return the byte offset where the first new line begins.
 
-    An incomplete line that a killed program left is cut off. Only one program may write: see `folder_lock`.
+    An incomplete line that a killed program left is cut off. Only one program may
+    write: see `folder_lock`.
     """
-    lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
+    lines = memoryview(
+        "".join(json.dumps(record) + "\n" for record in records).encode("ascii")
+    )
     written = 0
     with telling_of_full_disks(path), path.open("a+b", buffering=0) as file:
         whole = size = file.seek(0, os.SEEK_END)
@@ -177,18 +211,22 @@ class OtherRunError(ValueError):
 
 
 def earlier_run(path: Path, results: str) -> dict[str, Any]:
-    """Read the file that describes the inputs of the ``results`` beside it; `OtherRunError` if there is none."""
+    """Read the file that describes the inputs of the ``results`` beside it.
+
+    `OtherRunError` if there is none.
+    """
     if not path.exists():
         raise OtherRunError(
-            f"{path.parent}: got {results} without {path.name}, which says what they were made from; expected "
-            "both: give another --out, or delete the folder"
+            f"{path.parent}: got {results} without {path.name}, which says what they"
+            " were made from; expected both: give another --out, or delete the folder"
         )
     try:
         return parse_object(path.read_bytes())
     except ValueError as error:
         raise OtherRunError(
-            f"{path}: expected the JSON object that says what the {results} were made from, got a damaged file "
-            f"({error}); give another --out, or delete the folder"
+            f"{path}: expected the JSON object that says what the {results} were made"
+            f" from, got a damaged file ({error}); give another --out, or delete the"
+            " folder"
         ) from None
 
 
@@ -198,19 +236,29 @@ def refuse_other_run(
     now: Mapping[str, Any],
     leaving_out: Collection[tuple[str, str]] = (),
 ) -> None:
-    """Raise an `OtherRunError` that names what differs from the earlier run; see `difference`."""
+    """Raise an `OtherRunError` that names what differs from the earlier run.
+
+    See `difference`.
+    """
     if other := difference(before, now, leaving_out):
         raise OtherRunError(
-            f"{folder} has the results of a run on other inputs, or with other models or options ({other}); "
-            "give the same again, or another --out"
+            f"{folder} has the results of a run on other inputs, or with other models"
+            f" or options ({other}); give the same again, or another --out"
         )
 
 
 def difference(
-    before: Mapping[str, Any], now: Mapping[str, Any], leaving_out: Collection[tuple[str, str]] = ()
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    leaving_out: Collection[tuple[str, str]] = (),
 ) -> str:
-    """Describe the values that differ; None equals no value. ``leaving_out``: first two names of paths to skip."""
-    as_read = json.loads(json.dumps(dict(now)))  # as read from JSON: lists for tuples, strings for names
+    """Describe the values that differ; None equals no value.
+
+    ``leaving_out``: first two names of paths to skip.
+    """
+    as_read = json.loads(
+        json.dumps(dict(now))
+    )  # as read from JSON: lists for tuples, strings for names
     own, others = dict(leaves(before)), dict(leaves(as_read))
     differing = sorted(
         path
@@ -221,10 +269,14 @@ def difference(
         f"{': '.join(path)}: {_shown(own.get(path))}, now {_shown(others.get(path))}"
         for path in differing[:6]
     ]
-    return "; ".join(shown) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
+    return "; ".join(shown) + (
+        f"; and {len(differing) - 6} more" if len(differing) > 6 else ""
+    )
 
 
-def leaves(content: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+def leaves(
+    content: object, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
     """Yield the values in nested objects that are neither objects nor None, each with the path of names to it."""
     if isinstance(content, dict):
         for name, value in content.items():
@@ -235,4 +287,8 @@ def leaves(content: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 def _shown(value: object) -> str:
     """The value for a message; a digest is shortened to its first digits."""
-    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"
+    return (
+        f"{value[:12]}..."
+        if isinstance(value, str) and len(value) == 64
+        else f"{value!r:.80}"
+    )

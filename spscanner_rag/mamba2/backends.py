@@ -1,6 +1,9 @@
-"""Choose the kernels that compute a model's layers, with the reason; let forked children compute.
+"""Choose the kernels that compute a model's layers, with the reason.
 
-Kernels of other libraries than torch are modules, each of which is imported by name when it is first chosen.
+Let forked children compute.
+
+Kernels of other libraries than torch are modules, each of which is imported by name
+when it is first chosen.
 """
 
 import importlib.util
@@ -16,9 +19,11 @@ from spscanner_rag.text.extras import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
-INSTALL_TRITON = (  # without the packages that only mamba-ssm's other models and its CUDA extensions need
-    f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools wheel`, then "
-    "`MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install --no-build-isolation --no-deps mamba-ssm`"
+# without the packages that only mamba-ssm's other models and its CUDA extensions need
+INSTALL_TRITON = (
+    f"with PyTorch for your CUDA, {install_line('cuda')}, then `pip install setuptools"
+    " wheel`, then `MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip install"
+    " --no-build-isolation --no-deps mamba-ssm`"
 )
 
 _INSTALL_NUMBA = install_line("cpu")
@@ -27,7 +32,8 @@ _MODULES = {
     "numba": "spscanner_rag.mamba2.kernels.numba.kernels",
     "mamba-ssm": "spscanner_rag.mamba2.kernels.triton.kernels",
 }
-"""Each module has a function ``load_kernels``, which raises ``ImportError`` if something is missing."""
+"""Each module has a function ``load_kernels``, which raises ``ImportError`` if
+something is missing."""
 
 
 class BackendChoice(NamedTuple):
@@ -40,14 +46,18 @@ class BackendChoice(NamedTuple):
 def check_backend(backend: object) -> None:
     """Raise ``ValueError`` for anything but the name of a backend."""
     if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'")
+        raise ValueError(
+            f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"
+        )
 
 
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Load a backend's kernels; "auto" is mamba-ssm on NVIDIA and numba on a CPU, if installed, else torch.
+    """Load a backend's kernels.
 
-    Raises ``ValueError`` for an unknown backend or a device that its kernels do not run on, and ``ImportError``
-    if a backend was asked for by name and cannot be loaded.
+    "auto" is mamba-ssm on NVIDIA and numba on a CPU, if installed, else torch.
+
+    Raises ``ValueError`` for an unknown backend or a device that its kernels do not run
+    on, and ``ImportError`` if a backend was asked for by name and cannot be loaded.
     """
     check_backend(backend)
     if backend == "auto":
@@ -56,32 +66,50 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
                 return BackendChoice(load_kernels("numba"), "numba is installed")
             if device.type == "cuda" and torch.version.cuda is not None:
                 return BackendChoice(
-                    load_kernels("mamba-ssm"), "the device is CUDA and mamba-ssm is installed"
+                    load_kernels("mamba-ssm"),
+                    "the device is CUDA and mamba-ssm is installed",
                 )
         except ImportError as error:
             return BackendChoice(TORCH_KERNELS, str(error))
-        return BackendChoice(TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs")
+        return BackendChoice(
+            TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs"
+        )
     if backend == "numba" and device.type != "cpu":
         raise ValueError(
-            f"backend is 'numba', which runs on CPUs only; got the device {str(device)!r}: use backend='auto'"
+            "backend is 'numba', which runs on CPUs only; got the device"
+            f" {str(device)!r}: use backend='auto'"
         )
-    if backend == "mamba-ssm" and device.type != "cuda" and not (device.type == "cpu" and interpreting()):
+    if (
+        backend == "mamba-ssm"
+        and device.type != "cuda"
+        and not (device.type == "cpu" and interpreting())
+    ):
         raise ValueError(
-            f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
-            f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL_TRITON}"
+            "backend is 'mamba-ssm', which runs on CUDA devices only; got the device"
+            f" {str(device)!r}: use backend='torch'; on a machine with an NVIDIA GPU,"
+            f" {INSTALL_TRITON}"
         )
-    return BackendChoice(TORCH_KERNELS if backend == "torch" else load_kernels(backend), "as asked for")
+    return BackendChoice(
+        TORCH_KERNELS if backend == "torch" else load_kernels(backend), "as asked for"
+    )
 
 
 def load_kernels(backend: str) -> Kernels:
-    """The kernels of a backend other than torch; an ``ImportError`` says what to install."""
+    """The kernels of a backend other than torch.
+
+    An ``ImportError`` says what to install.
+    """
     if backend == "numba" and importlib.util.find_spec("numba") is None:
         raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
     try:
         kernels: Kernels = import_module(_MODULES[backend]).load_kernels()
-    except Exception as error:  # for example, numba refuses to load with a numpy that it does not know
+    except (
+        Exception
+    ) as error:  # for example, numba refuses to load with a numpy that it does not know
         if backend == "numba":
-            raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
+            raise ImportError(
+                f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}"
+            ) from error
         raise
     return kernels
 
@@ -100,9 +128,12 @@ _alone = False  # whether this process was forked from one in which torch had co
 
 @cache
 def compute_in_forks() -> None:
-    """Let processes forked from this one compute with one thread; call this before torch computes.
+    """Let processes forked from this one compute with one thread.
 
-    OpenMP keeps its threads for the next loop; a child does not have them, and would wait for them forever.
+    Call this before torch computes.
+
+    OpenMP keeps its threads for the next loop; a child does not have them, and would
+    wait for them forever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_compute_alone)

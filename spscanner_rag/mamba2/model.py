@@ -1,8 +1,8 @@
 """The scanner's network: Mamba-2 blocks, a head with one logit per unit, and a state from which to continue.
 
-Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` without its language-model head (Dao and Gu
-2024). Weights may be bfloat16 or float32; decays, time steps, the SSM state and (with ``residual_in_fp32``) the
-residual are float32.
+Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` without its
+language-model head (Dao and Gu 2024). Weights may be bfloat16 or float32; decays, time
+steps, the SSM state and (with ``residual_in_fp32``) the residual are float32.
 """
 
 from __future__ import annotations
@@ -16,16 +16,29 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, Kernels, RMSNorm, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import (
+    TORCH_KERNELS,
+    GatedRMSNorm,
+    Kernels,
+    RMSNorm,
+    ScanOperands,
+)
 
 MATCH_CLASSES = 7
-"""Rows of the match embedding: 0 for no match, 1 to 5 for a word that also occurs in the query, by its idf in the
-collection, 6 for a token of the query itself."""
+"""Rows of the match embedding: 0 for no match, 1 to 5 for a word that also occurs in
+the query, by its idf in the collection, 6 for a token of the query itself."""
 
-SURROUNDINGS = 3  # number of lexical scores of a unit's surroundings, in addition to its own score
-SOFT_FEATURES = 4  # number of features of how well a token's word matches the query in meaning
-SOFT_SCORES = 12  # number of a unit's scores by the meaning of words, in addition to the lexical ones
-SOFT_START = 0.2  # initial weight of a unit's own score by the meaning of words, whatever the hidden state
+SURROUNDINGS = (
+    3  # number of lexical scores of a unit's surroundings, in addition to its own score
+)
+SOFT_FEATURES = (
+    4  # number of features of how well a token's word matches the query in meaning
+)
+# number of a unit's scores by the meaning of words, in addition to the lexical ones
+SOFT_SCORES = 12
+# initial weight of a unit's own score by the meaning of words, whatever the hidden
+# state
+SOFT_START = 0.2
 
 _FEWEST_ROWS = 16
 _SIZES_PER_DOUBLING = 16
@@ -34,8 +47,9 @@ _SIZES_PER_DOUBLING = 16
 class Projection(nn.Linear):
     """A linear layer that pads its input to few different numbers of rows in bfloat16 on a CPU.
 
-    oneDNN compiles a product for every number of rows that it sees, in up to a millisecond, and keeps the last
-    thousand, up to a megabyte each: a server would grow by a gigabyte.
+    oneDNN compiles a product for every number of rows that it sees, in up to a
+    millisecond, and keeps the last thousand, up to a megabyte each: a server would grow
+    by a gigabyte.
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -44,13 +58,17 @@ class Projection(nn.Linear):
             return super().forward(inputs)
         rows = inputs.reshape(-1, inputs.shape[-1])
         missing = filled(len(rows)) - len(rows)
-        outputs = F.linear(F.pad(rows, (0, 0, 0, missing)) if missing else rows, self.weight, self.bias)
+        outputs = F.linear(
+            F.pad(rows, (0, 0, 0, missing)) if missing else rows, self.weight, self.bias
+        )
         return outputs[: len(rows)].view(*inputs.shape[:-1], self.out_features)
 
 
 def filled(rows: int) -> int:
     """Round up to a number of rows that products are made for: at most a sixteenth more, above `_FEWEST_ROWS`."""
-    step = max(_FEWEST_ROWS, (1 << max(0, rows - 1).bit_length()) // (2 * _SIZES_PER_DOUBLING))
+    step = max(
+        _FEWEST_ROWS, (1 << max(0, rows - 1).bit_length()) // (2 * _SIZES_PER_DOUBLING)
+    )
     return -(-rows // step) * step
 
 
@@ -62,17 +80,20 @@ class LayerState(NamedTuple):
 
 
 ScanState = tuple[LayerState, ...]
-"""The memory that the model's layers have of earlier tokens; its size does not depend on the number of tokens."""
+"""The memory that the model's layers have of earlier tokens; its size does not
+depend on the number of tokens."""
 
 Positions = tuple[Tensor, Tensor]
-"""Row indices and token indices of positions in (batch, tokens): both (units,), int64."""
+"""Row indices and token indices of positions in (batch, tokens): both (units,),
+int64."""
 
 
 class Backbone(nn.Module):
     """Embedding, residual blocks and final norm."""
 
     recomputes = False
-    """If True, training keeps only the input of each block, and computes the rest again for the gradients."""
+    """If True, training keeps only the input of each block, and computes the rest
+    again for the gradients."""
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
@@ -83,9 +104,16 @@ class Backbone(nn.Module):
         self.norm_f = RMSNorm(config.d_model, config.norm_epsilon)
 
     def forward(
-        self, embedded: Tensor, state: ScanState, sequence_index: Tensor | None, at: Positions | None
+        self,
+        embedded: Tensor,
+        state: ScanState,
+        sequence_index: Tensor | None,
+        at: Positions | None,
     ) -> tuple[Tensor, ScanState]:
-        """``embedded``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
+        """``embedded``: (batch, tokens, d_model).
+
+        With ``at``, the output is (units, d_model).
+        """
         residual = embedded.float() if self.residual_in_fp32 else embedded
         after = []
         last = len(self.layers) - 1
@@ -112,9 +140,16 @@ class Block(nn.Module):
         self.mixer = (config.mixer or Mamba2Mixer)(config)
 
     def forward(
-        self, residual: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
+        self,
+        residual: Tensor,
+        state: LayerState,
+        sequence_index: Tensor | None,
+        at: Positions | None,
     ) -> tuple[Tensor, LayerState]:
-        """``residual``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
+        """``residual``: (batch, tokens, d_model).
+
+        With ``at``, the output is (units, d_model).
+        """
         normed = self.mixer.kernels.norm(self.norm, residual)
         mixed, state = self.mixer(normed, state, sequence_index, at)
         return (residual if at is None else residual[at]) + mixed, state
@@ -129,24 +164,38 @@ class Mamba2Mixer(nn.Module):
         self.kernels: Kernels = TORCH_KERNELS
         self.in_proj = Projection(config.d_model, config.d_in_proj, bias=config.bias)
         self.conv1d = nn.Conv1d(
-            config.conv_dim, config.conv_dim, config.d_conv, groups=config.conv_dim, bias=config.conv_bias
+            config.conv_dim,
+            config.conv_dim,
+            config.d_conv,
+            groups=config.conv_dim,
+            bias=config.conv_bias,
         )
         self.dt_bias = nn.Parameter(first_steps(config.nheads))
-        self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())  # as in mamba-ssm
-        self.D = nn.Parameter(torch.ones(config.d_inner if config.D_has_hdim else config.nheads))
+        self.A_log = nn.Parameter(
+            torch.empty(config.nheads).uniform_(1, 16).log()
+        )  # as in mamba-ssm
+        self.D = nn.Parameter(
+            torch.ones(config.d_inner if config.D_has_hdim else config.nheads)
+        )
         if config.rmsnorm:
             self.norm = GatedRMSNorm(config)
         self.out_proj = Projection(config.d_inner, config.d_model, bias=config.bias)
 
     def forward(
-        self, u: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
+        self,
+        u: Tensor,
+        state: LayerState,
+        sequence_index: Tensor | None,
+        at: Positions | None,
     ) -> tuple[Tensor, LayerState]:
         """``u``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         config = self.config
         batch, tokens, _ = u.shape
         sizes = [config.d_inner, config.conv_dim, config.nheads]
         z, xBC, dt = torch.split(self.in_proj(u), sizes, dim=-1)
-        xBC, conv_tail = self.kernels.convolve(self.conv1d, xBC, state.conv, sequence_index)
+        xBC, conv_tail = self.kernels.convolve(
+            self.conv1d, xBC, state.conv, sequence_index
+        )
         group_width = config.ngroups * config.d_state
         x, B, C = torch.split(xBC, [config.d_inner, group_width, group_width], dim=-1)
         D = self.D.float()
@@ -163,12 +212,19 @@ class Mamba2Mixer(nn.Module):
         y = y.reshape(batch, tokens, config.d_inner)
         if at is not None:
             y, z = y[at], z[at]  # (units, d_inner)
-        y = self.kernels.gated_norm(self.norm, y, z) if config.rmsnorm else y * F.silu(z)
+        y = (
+            self.kernels.gated_norm(self.norm, y, z)
+            if config.rmsnorm
+            else y * F.silu(z)
+        )
         return self.out_proj(y), LayerState(conv_tail, ssm)
 
 
 def first_steps(count: int) -> Tensor:
-    """Initial biases of time steps; softplus of them is log-uniform in [0.001, 0.1], as in mamba-ssm."""
+    """Initial biases of time steps.
+
+    Softplus of them is log-uniform in [0.001, 0.1], as in mamba-ssm.
+    """
     dt = torch.exp(torch.empty(count).uniform_(math.log(0.001), math.log(0.1)))
     return dt + torch.log(-torch.expm1(-dt))
 
@@ -176,11 +232,13 @@ def first_steps(count: int) -> Tensor:
 class ScannerModel(nn.Module):
     """Maps token ids to hidden states, and hidden states at unit ends to relevance logits.
 
-    Optional parts: ``match_embedding`` adds an embedding of a token's match class to the token's embedding;
-    ``lexical_prior`` adds a unit's lexical score, times a learned weight, to its logit; ``surroundings`` adds the
-    scores of its surroundings, with weights that depend on the unit's hidden state; ``soft`` adds features of
-    matches by meaning, through a learned layer, to the embedding, and further scores to the logit. Surroundings
-    need the prior, and soft the other three. Without ``head`` there are only hidden states.
+    Optional parts: ``match_embedding`` adds an embedding of a token's match class to
+    the token's embedding; ``lexical_prior`` adds a unit's lexical score, times a
+    learned weight, to its logit; ``surroundings`` adds the scores of its surroundings,
+    with weights that depend on the unit's hidden state; ``soft`` adds features of
+    matches by meaning, through a learned layer, to the embedding, and further scores to
+    the logit. Surroundings need the prior, and soft the other three. Without ``head``
+    there are only hidden states.
     """
 
     def __init__(
@@ -198,10 +256,16 @@ class ScannerModel(nn.Module):
         self.kernels: Kernels = TORCH_KERNELS
         self.backbone = Backbone(config)
         self.binary_head = nn.Linear(config.d_model, 1) if head else None
-        self.match_embedding = nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
+        self.match_embedding = (
+            nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
+        )
         self.lexical_prior = nn.Linear(1, 1, bias=False) if lexical_prior else None
-        self.surroundings = nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
-        self.soft_match = Projection(SOFT_FEATURES, config.d_model, bias=False) if soft else None
+        self.surroundings = (
+            nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
+        )
+        self.soft_match = (
+            Projection(SOFT_FEATURES, config.d_model, bias=False) if soft else None
+        )
         self.soft_prior = nn.Linear(config.d_model, SOFT_SCORES) if soft else None
         if self.match_embedding is not None:
             nn.init.normal_(self.match_embedding.weight, std=0.02)
@@ -224,7 +288,10 @@ class ScannerModel(nn.Module):
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
-        """Compute with these kernels from now on; a new model computes with plain torch."""
+        """Compute with these kernels from now on.
+
+        A new model computes with plain torch.
+        """
         self.kernels = kernels
         for block in self.backbone.layers:
             mixer: Any = block.mixer
@@ -242,25 +309,32 @@ class ScannerModel(nn.Module):
     ) -> tuple[Tensor, ScanState]:
         """Read tokens, (batch, tokens), from the beginning or after ``state``, which does not change.
 
-        Returns the hidden states after the final norm, (batch, tokens, d_model), and the state for the tokens that
-        follow. With the positions ``at``, it returns only their hidden states, (units, d_model).
-        ``match_classes``, (batch, tokens), and ``match_features``, (batch, tokens, `SOFT_FEATURES`), are needed
-        exactly when the model has these parts, else ``ValueError``. ``sequence_index``, (batch, tokens), int32,
-        for kernels that pack, numbers the sequences of a row, not decreasing: sequence 0 continues from ``state``,
-        the others start from zeros.
+        Returns the hidden states after the final norm, (batch, tokens, d_model), and
+        the state for the tokens that follow. With the positions ``at``, it returns only
+        their hidden states, (units, d_model). ``match_classes``, (batch, tokens), and
+        ``match_features``, (batch, tokens, `SOFT_FEATURES`), are needed exactly when
+        the model has these parts, else ``ValueError``. ``sequence_index``, (batch,
+        tokens), int32, for kernels that pack, numbers the sequences of a row, not
+        decreasing: sequence 0 continues from ``state``, the others start from zeros.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(
-                f"got a sequence index; the {self.kernels.name} kernels read one sequence per row"
+                f"got a sequence index; the {self.kernels.name} kernels read one"
+                " sequence per row"
             )
-        embedded = self.embedded(input_ids, match_classes, match_features)  # (batch, tokens, d_model)
+        embedded = self.embedded(
+            input_ids, match_classes, match_features
+        )  # (batch, tokens, d_model)
         state = state or self.initial_state(input_ids.shape[0])
         if input_ids.shape[1] == 0:
             return embedded if at is None else embedded[at], state
         return self.backbone(embedded, state, sequence_index, at)  # type: ignore[no-any-return]
 
     def embedded(
-        self, input_ids: Tensor, match_classes: Tensor | None, match_features: Tensor | None
+        self,
+        input_ids: Tensor,
+        match_classes: Tensor | None,
+        match_features: Tensor | None,
     ) -> Tensor:
         """Token embeddings, with those of the lexical channel added: (batch, tokens, d_model)."""
         embedded = self.backbone.embedding(input_ids)
@@ -269,7 +343,9 @@ class ScannerModel(nn.Module):
             ("match_features", match_features, "soft channel", self.soft_match),
         ):
             if (given is None) != (part is None):
-                raise ValueError(f"pass {name} exactly when the model has a {part_name}")
+                raise ValueError(
+                    f"pass {name} exactly when the model has a {part_name}"
+                )
         if self.match_embedding is not None:
             embedded = embedded + self.match_embedding(match_classes)
         if self.soft_match is not None and match_features is not None:
@@ -281,40 +357,59 @@ class ScannerModel(nn.Module):
         """The number of scores in a unit's prior; 0 without a lexical prior."""
         if self.lexical_prior is None:
             return 0
-        return 1 + (SURROUNDINGS if self.surroundings else 0) + (SOFT_SCORES if self.soft_prior else 0)
+        return (
+            1
+            + (SURROUNDINGS if self.surroundings else 0)
+            + (SOFT_SCORES if self.soft_prior else 0)
+        )
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
         """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
-        ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior.
+        ``prior``, (units, `prior_width`), is needed exactly when the model has a
+        lexical prior.
         """
         if self.binary_head is None:
             raise ValueError(
-                "this model has no relevance head: load one with binary_head, or train one first"
+                "this model has no relevance head: load one with binary_head, or train"
+                " one first"
             )
         if (prior is None) != (self.lexical_prior is None):
-            raise ValueError("pass a lexical prior exactly when the model has a lexical_prior weight")
+            raise ValueError(
+                "pass a lexical prior exactly when the model has a lexical_prior weight"
+            )
         hidden = hidden.float()
-        logits = F.linear(hidden, self.binary_head.weight.float(), self.binary_head.bias.float())[:, 0]
+        logits = F.linear(
+            hidden, self.binary_head.weight.float(), self.binary_head.bias.float()
+        )[:, 0]
         if self.lexical_prior is None or prior is None:
             return logits
         if prior.shape[1:] != (self.prior_width,):
             raise ValueError(
-                f"prior has shape {tuple(prior.shape)}; expected ({len(hidden)}, {self.prior_width})"
+                f"prior has shape {tuple(prior.shape)}; expected ({len(hidden)},"
+                f" {self.prior_width})"
             )
         logits = logits + self.lexical_prior.weight.float()[0, 0] * prior[:, 0].float()
         first = 1
         for weigh in filter(None, (self.surroundings, self.soft_prior)):
             # (units, scores): how much each score counts depends on the hidden state
             weights = F.linear(hidden, weigh.weight.float(), weigh.bias.float())
-            logits = logits + (weights * prior[:, first : first + weigh.out_features].float()).sum(1)
+            logits = logits + (
+                weights * prior[:, first : first + weigh.out_features].float()
+            ).sum(1)
             first += weigh.out_features
         return logits
 
     def initial_state(self, batch: int) -> ScanState:
         """The state before the first token: zeros, for ``batch`` sequences."""
         config = self.config
-        conv = torch.zeros(batch, config.d_conv - 1, config.conv_dim, device=self.device, dtype=self.dtype)
+        conv = torch.zeros(
+            batch,
+            config.d_conv - 1,
+            config.conv_dim,
+            device=self.device,
+            dtype=self.dtype,
+        )
         shape = (batch, config.nheads, config.headdim, config.d_state)
         ssm = torch.zeros(shape, device=self.device, dtype=torch.float32)
         return (LayerState(conv, ssm),) * config.n_layer

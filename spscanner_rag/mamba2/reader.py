@@ -1,7 +1,8 @@
 """Read token sequences of any length in segments, and return the logits at given positions.
 
-Only the `ScanState` is carried from segment to segment, so memory does not grow with length. Sequences of similar
-length share a step, padded; kernels that pack read all sequences in one row, without padding.
+Only the `ScanState` is carried from segment to segment, so memory does not grow with
+length. Sequences of similar length share a step, padded; kernels that pack read all
+sequences in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +17,16 @@ from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
 
 AfterStep = Callable[[int], None] | None
-"""Called after each step with the number of tokens read in it; an exception that it raises ends the reading."""
+"""Called after each step with the number of tokens read in it; an exception that it
+raises ends the reading."""
 
 PADDING_SHARE = 0.125
-"""Maximum share of padding in a step's tokens: sequences that differ more in length do not share a step."""
+"""Maximum share of padding in a step's tokens: sequences that differ more in length
+do not share a step."""
 
 _KEPT_BLOCK = 32 * 2**20 - 2**16
-"""Bytes, just below the largest block that raises glibc's threshold (`DEFAULT_MMAP_THRESHOLD_MAX`)."""
+"""Bytes, just below the largest block that raises glibc's threshold
+(`DEFAULT_MMAP_THRESHOLD_MAX`)."""
 
 
 class TokenSequence(NamedTuple):
@@ -31,22 +35,30 @@ class TokenSequence(NamedTuple):
     input_ids: NDArray[np.integer]  # (tokens,)
     positions: NDArray[np.int64]  # (units,), not decreasing
     match_classes: NDArray[np.integer] | None = None  # (tokens,)
-    prior: NDArray[np.float32] | None = None  # (units, scores): see `ScannerModel.score`
+    prior: NDArray[np.float32] | None = (
+        None  # (units, scores): see `ScannerModel.score`
+    )
     match_features: NDArray[np.float32] | None = None  # (tokens, SOFT_FEATURES)
 
 
 def read_logits(
-    model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep = None
+    model: ScannerModel,
+    sequences: Sequence[TokenSequence],
+    segment_tokens: int,
+    after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    Either all sequences or none have match classes, features and priors. ``after_step`` does not count padding.
+    Either all sequences or none have match classes, features and priors. ``after_step``
+    does not count padding.
     """
     compute_in_forks()
     if model.kernels.packs:
         groups = [list(range(len(sequences)))] if sequences else []
     else:
-        groups = group_by_length([len(sequence.input_ids) for sequence in sequences], segment_tokens)
+        groups = group_by_length(
+            [len(sequence.input_ids) for sequence in sequences], segment_tokens
+        )
         if model.device.type == "cpu":
             keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
@@ -66,7 +78,11 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         together = longest * (len(groups[-1]) + 1) if groups else 0
         padding = together - (total + lengths[i])
-        if groups and together <= segment_tokens and padding <= PADDING_SHARE * together:
+        if (
+            groups
+            and together <= segment_tokens
+            and padding <= PADDING_SHARE * together
+        ):
             groups[-1].append(i)
             total += lengths[i]
         else:
@@ -82,29 +98,46 @@ class Batch(NamedTuple):
     match_classes: NDArray[np.int64] | None  # (rows, tokens)
     match_features: NDArray[np.float32] | None  # (rows, tokens, SOFT_FEATURES)
     prior: NDArray[np.float32] | None  # (units, scores)
-    at: tuple[NDArray[np.int64], NDArray[np.int64]]  # rows and tokens of the units: each (units,)
+    at: tuple[
+        NDArray[np.int64], NDArray[np.int64]
+    ]  # rows and tokens of the units: each (units,)
     starts: NDArray[np.int64]  # (sequences,) the first token of each in its row
     stops: NDArray[np.int64]  # (sequences,)
-    numbers: NDArray[np.int32] | None  # (tokens,) the number of each token's sequence, if they share a row
+    numbers: (
+        NDArray[np.int32] | None
+    )  # (tokens,) the number of each token's sequence, if they share a row
 
     @classmethod
     def of(cls, sequences: Sequence[TokenSequence], *, packed: bool) -> Self:
-        """Lay out sequences. Padding comes only after a sequence's end, so it changes no logit."""
-        lengths = np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
+        """Lay out sequences.
+
+        Padding comes only after a sequence's end, so it changes no logit.
+        """
+        lengths = np.array(
+            [len(sequence.input_ids) for sequence in sequences], np.int64
+        )
         numbers = np.arange(len(sequences))
         rows = np.zeros_like(numbers) if packed else numbers
         starts = np.cumsum(lengths) - lengths if packed else np.zeros_like(lengths)
         width = int((starts + lengths).max())
 
-        def laid_out(parts: Sequence[NDArray[Any] | None], dtype: type[np.generic]) -> Any:  # noqa: ANN401
+        def laid_out(
+            parts: Sequence[NDArray[Any] | None], dtype: type[np.generic]
+        ) -> Any:  # noqa: ANN401
             if parts[0] is None:
                 return None
-            filled = np.zeros((1 if packed else len(parts), width, *parts[0].shape[1:]), dtype)
-            for row, start, length, values in zip(rows, starts, lengths, parts, strict=True):
+            filled = np.zeros(
+                (1 if packed else len(parts), width, *parts[0].shape[1:]), dtype
+            )
+            for row, start, length, values in zip(
+                rows, starts, lengths, parts, strict=True
+            ):
                 filled[row, start : start + length] = values
             return filled
 
-        priors = [sequence.prior for sequence in sequences if sequence.prior is not None]
+        priors = [
+            sequence.prior for sequence in sequences if sequence.prior is not None
+        ]
         units = [len(sequence.positions) for sequence in sequences]
         return cls(
             laid_out([sequence.input_ids for sequence in sequences], np.int64),
@@ -113,7 +146,12 @@ class Batch(NamedTuple):
             np.concatenate(priors) if priors else None,
             (
                 np.repeat(rows, units),
-                np.concatenate([s.positions + start for s, start in zip(sequences, starts, strict=True)]),
+                np.concatenate(
+                    [
+                        s.positions + start
+                        for s, start in zip(sequences, starts, strict=True)
+                    ]
+                ),
             ),
             starts,
             starts + lengths,
@@ -124,7 +162,10 @@ class Batch(NamedTuple):
 def _read_batch(
     model: ScannerModel, batch: Batch, segment_tokens: int, after_step: AfterStep
 ) -> NDArray[np.float32]:
-    """Logits of all units, (units,). They stay on the device, so that no step waits for the previous one."""
+    """Logits of all units, (units,).
+
+    They stay on the device, so that no step waits for the previous one.
+    """
     rows, width = batch.input_ids.shape
     step = max(1, segment_tokens // rows)
     state: ScanState | None = None
@@ -137,7 +178,14 @@ def _read_batch(
         found.append(logits)
         places.append(units)
         if after_step is not None:
-            after_step(int((np.clip(batch.stops, start, stop) - np.clip(batch.starts, start, stop)).sum()))
+            after_step(
+                int(
+                    (
+                        np.clip(batch.stops, start, stop)
+                        - np.clip(batch.starts, start, stop)
+                    ).sum()
+                )
+            )
     result = np.empty(len(batch.at[0]), np.float32)
     result[np.concatenate(places)] = torch.cat(found).cpu().numpy()
     return result
@@ -160,8 +208,12 @@ def _read_step(
     sequence_index = None
     if batch.numbers is not None:
         numbers = batch.numbers[start:stop]
-        numbers = numbers - (numbers[0] if state is None else batch.numbers[start - 1])  # 0: the state's
-        sequence_index = _on_device(numbers[None], model.device) if numbers[-1] else None  # (1, tokens)
+        numbers = numbers - (
+            numbers[0] if state is None else batch.numbers[start - 1]
+        )  # 0: the state's
+        sequence_index = (
+            _on_device(numbers[None], model.device) if numbers[-1] else None
+        )  # (1, tokens)
     tokens = np.s_[:, start:stop]
     hidden, state = model(
         _on_device(batch.input_ids[tokens], model.device),
@@ -180,14 +232,18 @@ def _read_step(
 def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
     """Copy to the device, to a GPU asynchronously: torch keeps the pinned memory until the copy is done."""
     tensor = torch.from_numpy(np.array(values))
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+    return (
+        tensor.pin_memory().to(device, non_blocking=True)
+        if device.type == "cuda"
+        else tensor.to(device)
+    )
 
 
 def keep_freed_memory() -> None:
     """Make glibc's malloc keep freed blocks of up to 32 MB: clearing new pages took a third of a scan's time.
 
-    When a larger block is freed, malloc raises its limit to that size. The block here is never written to, so it
-    takes no memory.
+    When a larger block is freed, malloc raises its limit to that size. The block here
+    is never written to, so it takes no memory.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

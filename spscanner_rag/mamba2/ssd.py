@@ -1,7 +1,8 @@
 """The state-space-dual (SSD) operator of Mamba-2, with a state that is carried from call to call.
 
-For every head with state ``h`` of shape ``(headdim, d_state)`` and token ``t`` (Dao and Gu 2024, "Transformers are
-SSMs", eq. 1 and section 6), computed by the block decomposition of the paper's listing 1,
+For every head with state ``h`` of shape ``(headdim, d_state)`` and token ``t`` (Dao and
+Gu 2024, "Transformers are SSMs", eq. 1 and section 6), computed by the block
+decomposition of the paper's listing 1,
 
     h_t = exp(dt_t * A) * h_{t-1} + dt_t * outer(x_t, B_t)
     y_t = h_t @ C_t + D * x_t
@@ -12,12 +13,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 CHUNK_TOKENS = 64
-"""Tokens per block. The cost of a block grows with their square, while the number of states passed between blocks
-falls. 64 was the fastest on a CPU for 24 heads with headdim 64 and d_state 128."""
+"""Tokens per block. The cost of a block grows with their square, while the number of
+states passed between blocks falls. 64 was the fastest on a CPU for 24 heads with
+headdim 64 and d_state 128."""
 
 SMALLEST_LOG_DECAY = -40.0
-"""Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum but keeps products from being
-denormal numbers, with which a CPU computes many times more slowly."""
+"""Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum
+but keeps products from being denormal numbers, with which a CPU computes many times
+more slowly."""
 
 
 def ssd_chunked(
@@ -32,16 +35,19 @@ def ssd_chunked(
 ) -> tuple[Tensor, Tensor]:
     """Compute the SSD operator by blocks: matrix products inside a block, a recurrence between blocks.
 
-    ``x`` is (batch, tokens, heads, headdim); ``dt``, (batch, tokens, heads), float32, the time steps after bias,
-    softplus and clamping; ``A``, (heads,), float32, the negative decay rates; ``B`` and ``C``, (batch, tokens,
-    groups, d_state), are shared by ``heads / groups`` consecutive heads; ``D``, (heads,) or (heads, headdim), are
-    skip weights. Returns y, of the shape and dtype of ``x``, and the state, (batch, heads, headdim, d_state),
-    float32, after the last token. ``chunk_tokens`` changes only rounding and speed.
+    ``x`` is (batch, tokens, heads, headdim); ``dt``, (batch, tokens, heads), float32,
+    the time steps after bias, softplus and clamping; ``A``, (heads,), float32, the
+    negative decay rates; ``B`` and ``C``, (batch, tokens, groups, d_state), are shared
+    by ``heads / groups`` consecutive heads; ``D``, (heads,) or (heads, headdim), are
+    skip weights. Returns y, of the shape and dtype of ``x``, and the state, (batch,
+    heads, headdim, d_state), float32, after the last token. ``chunk_tokens`` changes
+    only rounding and speed.
     """
     batch, tokens, heads, headdim = x.shape
     groups, d_state = B.shape[2:]
 
-    # A time step of 0 neither decays the state nor adds to it, so zero padding leaves the result as it is.
+    # A time step of 0 neither decays the state nor adds to it, so zero padding leaves
+    # the result as it is.
     chunk_tokens = min(chunk_tokens, tokens)
     padding = -tokens % chunk_tokens
     if padding:
@@ -50,36 +56,64 @@ def ssd_chunked(
     chunks = (tokens + padding) // chunk_tokens
     width = heads // groups * headdim  # channels per group
 
-    # (batch, chunks, chunk_tokens, ...), then groups or heads before tokens for the matrix products
+    # (batch, chunks, chunk_tokens, ...), then groups or heads before tokens for the
+    # matrix products
     x = x.view(batch, chunks, chunk_tokens, heads, headdim)
     dt = dt.view(batch, chunks, chunk_tokens, heads)
     B = B.reshape(batch, chunks, chunk_tokens, groups, d_state).transpose(2, 3)
     C = C.reshape(batch, chunks, chunk_tokens, groups, d_state).transpose(2, 3)
-    log_decay = torch.cumsum(dt * A, dim=2)  # (batch, chunks, chunk_tokens, heads), from the block's start
-    driven = x * dt.to(x.dtype)[..., None]  # (batch, chunks, chunk_tokens, heads, headdim)
+    log_decay = torch.cumsum(
+        dt * A, dim=2
+    )  # (batch, chunks, chunk_tokens, heads), from the block's start
+    driven = (
+        x * dt.to(x.dtype)[..., None]
+    )  # (batch, chunks, chunk_tokens, heads, headdim)
 
-    # 1. Inside a block: y_i = sum over j <= i of (C_i . B_j) * exp(decay from j to i) * dt_j * x_j
-    similarity = (C @ B.transpose(-1, -2)).tril()  # (batch, chunks, groups, chunk_tokens, chunk_tokens)
+    # 1. Inside a block: y_i = sum over j <= i of (C_i . B_j) * exp(decay from j to i) *
+    # dt_j * x_j
+    similarity = (
+        C @ B.transpose(-1, -2)
+    ).tril()  # (batch, chunks, groups, chunk_tokens, chunk_tokens)
     rows = log_decay.transpose(2, 3)  # (batch, chunks, heads, chunk_tokens)
-    # Above the diagonal, where the similarity is 0, the difference is positive and could overflow: hence _exp.
+    # Above the diagonal, where the similarity is 0, the difference is positive and
+    # could overflow: hence _exp.
     mixing = _exp(rows[..., :, None] - rows[..., None, :]).to(x.dtype)
-    mixing = mixing.view(batch, chunks, groups, -1, chunk_tokens, chunk_tokens) * similarity.unsqueeze(3)
-    inside = mixing.flatten(2, 3) @ driven.transpose(2, 3)  # (batch, chunks, heads, chunk_tokens, headdim)
+    mixing = mixing.view(
+        batch, chunks, groups, -1, chunk_tokens, chunk_tokens
+    ) * similarity.unsqueeze(3)
+    inside = mixing.flatten(2, 3) @ driven.transpose(
+        2, 3
+    )  # (batch, chunks, heads, chunk_tokens, headdim)
 
-    # 2. Between blocks, in float32: the state at each block's start, decayed, plus what the block adds to it
+    # 2. Between blocks, in float32: the state at each block's start, decayed, plus what
+    # the block adds to it
     to_end = _exp(log_decay[:, :, -1:] - log_decay).to(x.dtype)[..., None]
-    ending = (driven * to_end).view(batch, chunks, chunk_tokens, groups, width).permute(0, 1, 3, 4, 2)
+    ending = (
+        (driven * to_end)
+        .view(batch, chunks, chunk_tokens, groups, width)
+        .permute(0, 1, 3, 4, 2)
+    )
     added = (ending @ B).view(batch, chunks, heads, headdim, d_state).float()
-    block_decay = _exp(log_decay[:, :, -1])[..., None, None]  # (batch, chunks, heads, 1, 1)
+    block_decay = _exp(log_decay[:, :, -1])[
+        ..., None, None
+    ]  # (batch, chunks, heads, 1, 1)
     states = [initial_state]
-    # unbind, not an index per block: the gradient of each index would be a tensor of zeros of the full size
+    # unbind, not an index per block: the gradient of each index would be a tensor of
+    # zeros of the full size
     for added_of, decay in zip(added.unbind(1), block_decay.unbind(1), strict=True):
         states.append(torch.addcmul(added_of, decay, states[-1]))
-    entering = torch.stack(states[:-1], dim=1).to(x.dtype).view(batch, chunks, groups, width, d_state)
+    entering = (
+        torch.stack(states[:-1], dim=1)
+        .to(x.dtype)
+        .view(batch, chunks, groups, width, d_state)
+    )
 
-    # 3. The output: the contributions of the state at the block's start, of the block's own tokens and of the
-    # skip connection, added up in one tensor with the layout of the result
-    y = (C @ entering.transpose(-1, -2)).transpose(2, 3)  # (batch, chunks, chunk_tokens, groups, width)
+    # 3. The output: the contributions of the state at the block's start, of the block's
+    # own tokens and of the skip connection, added up in one tensor with the layout of
+    # the result
+    y = (C @ entering.transpose(-1, -2)).transpose(
+        2, 3
+    )  # (batch, chunks, chunk_tokens, groups, width)
     y = y.reshape(x.shape).mul_(_exp(log_decay).to(x.dtype)[..., None])
     skip = D if D.dim() == 2 else D[:, None]
     y = y.add_(inside.transpose(2, 3)).addcmul_(x, skip.to(x.dtype))

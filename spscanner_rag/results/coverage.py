@@ -1,7 +1,8 @@
 """The evidence sentences that retrieved units cover, whether these units are sentences, chunks or windows.
 
-An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together.
-If the units are the sentences themselves, this gives the usual recall.
+An evidence sentence is found when at least half of its characters lie inside the
+retrieved units taken together. If the units are the sentences themselves, this gives
+the usual recall.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from spscanner_rag.results.selection import rank
 from spscanner_rag.text.units import Unit
 
-NEVER = np.iinfo(np.int64).max  # the rank of a sentence that is not found: beyond every cut-off
+NEVER = np.iinfo(
+    np.int64
+).max  # the rank of a sentence that is not found: beyond every cut-off
 
 
 class Spans(NamedTuple):
@@ -25,7 +28,11 @@ class Spans(NamedTuple):
     @classmethod
     def of(cls, units: Sequence[Unit]) -> "Spans":
         """The spans of units."""
-        starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+        starts, ends = (
+            np.array([(unit.start, unit.end) for unit in units], np.int64)
+            .reshape(-1, 2)
+            .T
+        )
         return cls(starts, ends)
 
 
@@ -35,16 +42,20 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
     return Spans(sentences.starts[relevant], sentences.ends[relevant])
 
 
-def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
+def evidence_ranks(
+    units: Spans, scores: NDArray[np.floating], sentences: Spans
+) -> NDArray[np.int64]:
     """Number of best units needed until half of each evidence sentence lies inside them, from 1: (sentences,).
 
-    Units may overlap; among equal ``scores``, (units,), the earlier comes first. `NEVER` for a sentence that all
-    units together do not cover by half.
+    Units may overlap; among equal ``scores``, (units,), the earlier comes first.
+    `NEVER` for a sentence that all units together do not cover by half.
     """
     order = rank(np.asarray(scores, np.float64))
     starts, ends = units.starts[order], units.ends[order]
     ranks = np.full(len(sentences.starts), NEVER)
-    for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
+    for number, (start, end) in enumerate(
+        zip(sentences.starts, sentences.ends, strict=True)
+    ):
         held = np.zeros(end - start, bool)
         for place in np.flatnonzero((starts < end) & (ends > start)):
             held[max(starts[place] - start, 0) : ends[place] - start] = True
@@ -55,7 +66,9 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
 
 
 def relevant_units(
-    starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
+    starts: NDArray[np.integer],
+    ends: NDArray[np.integer],
+    evidence: Sequence[tuple[int, int]],
 ) -> NDArray[np.bool_]:
     """True for each unit that overlaps an evidence span: (units,)."""
     relevant = np.zeros(len(starts), bool)

@@ -35,8 +35,8 @@ class ScoredSentence:
 
     def __repr__(self) -> str:
         return (
-            f"ScoredSentence({shortened(self.text)}, start={self.start}, end={self.end}, "
-            f"logit={self.logit:.4g}, score={self.score:.4g})"
+            f"ScoredSentence({shortened(self.text)}, start={self.start},"
+            f" end={self.end}, logit={self.logit:.4g}, score={self.score:.4g})"
         )
 
 
@@ -50,12 +50,12 @@ class Passage:
         The passage, ``document[start:end]``.
     start, end : int
         Its span in the document, in characters.
-    score : float
-        The score of its sentence, or the highest score of its sentences.
-    source, page, headings, boxes
-        Where it begins, if the document came from `spscanner_rag.files.read`: name of the file, label of the page
-        and the headings above, the highest first; else "", None and (). In a PDF, ``boxes`` has a rectangle for
-        each line: page number, then left, bottom, right and top in points from the page's lower left corner.
+    score : float The score of its sentence, or the highest score of its sentences.
+    source, page, headings, boxes Where it begins, if the document came from
+    `spscanner_rag.files.read`: name of the file, label of the page and the headings
+    above, the highest first; else "", None and (). In a PDF, ``boxes`` has a rectangle
+    for each line: page number, then left, bottom, right and top in points from the
+    page's lower left corner.
     """
 
     text: str
@@ -68,7 +68,10 @@ class Passage:
     boxes: tuple[tuple[int, float, float, float, float], ...] = ()
 
     def cite(self) -> str:
-        """Where it is, for people: "report.pdf, page 12"; its headings if there is no page, or else its span."""
+        """Where it is, for people: "report.pdf, page 12".
+
+        Its headings if there is no page, or else its span.
+        """
         place = f"characters {self.start} to {self.end}"
         if self.page is not None:
             place = f"page {self.page}"
@@ -80,11 +83,19 @@ class Passage:
         """The same passage with its place in a document."""
         page = document.page(self.start)
         label = None if page is None else page.label
-        headings, boxes = document.headings(self.start), document.boxes(self.start, self.end)
-        return replace(self, source=document.path, page=label, headings=headings, boxes=boxes)
+        headings, boxes = (
+            document.headings(self.start),
+            document.boxes(self.start, self.end),
+        )
+        return replace(
+            self, source=document.path, page=label, headings=headings, boxes=boxes
+        )
 
     def __repr__(self) -> str:
-        return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
+        return (
+            f"Passage({shortened(self.text)}, start={self.start}, end={self.end},"
+            f" score={self.score:.4g})"
+        )
 
 
 class Located(Protocol):
@@ -117,15 +128,20 @@ def shortened_text(text: str, characters: int) -> str:
 def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN401 - checked here
     """Return the unit of offsets; ``ValueError`` for an unknown one."""
     if offsets not in get_args(Offsets):
-        raise ValueError(f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}")
+        raise ValueError(
+            f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}"
+        )
     known: Offsets = offsets
     return known
 
 
-def counted(text: str, offsets: NDArray[np.integer[Any]], unit: Offsets) -> NDArray[np.int64]:
+def counted(
+    text: str, offsets: NDArray[np.integer[Any]], unit: Offsets
+) -> NDArray[np.int64]:
     """Convert offsets in characters to offsets in UTF-16 units, or in bytes of UTF-8: (n,).
 
-    A lone surrogate, which UTF-8 cannot encode, counts as the three bytes of U+FFFD, which replaces it.
+    A lone surrogate, which UTF-8 cannot encode, counts as the three bytes of U+FFFD,
+    which replaces it.
     """
     check_offsets(unit)
     if unit == "characters" or text.isascii():

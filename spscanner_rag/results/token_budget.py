@@ -1,4 +1,7 @@
-"""A token budget that is filled with sentences; neighbours, and runs of adjacent sentences."""
+"""A token budget that is filled with sentences.
+
+Neighbours, and runs of adjacent sentences.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -10,14 +13,21 @@ from numpy.typing import NDArray
 from spscanner_rag.text.token_counts import CountTokens
 
 Blocks = NDArray[np.int64]
-"""The block of each sentence, ascending: (n,). Neighbours and merged passages stay inside one block."""
+"""The block of each sentence, ascending: (n,).
+
+Neighbours and merged passages stay inside one block.
+"""
 
 
-def with_neighbours(picks: NDArray[np.int64], context: int, blocks: Blocks) -> list[int]:
+def with_neighbours(
+    picks: NDArray[np.int64], context: int, blocks: Blocks
+) -> list[int]:
     """Indices of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
     context, n = min(context, len(blocks)), len(blocks)
     firsts = np.maximum(picks - context, np.searchsorted(blocks, blocks[picks], "left"))
-    stops = np.minimum(picks + context + 1, np.searchsorted(blocks, blocks[picks], "right"))
+    stops = np.minimum(
+        picks + context + 1, np.searchsorted(blocks, blocks[picks], "right")
+    )
     edges = np.bincount(firsts, minlength=n + 1) - np.bincount(stops, minlength=n + 1)
     kept: list[int] = np.flatnonzero(np.cumsum(edges) > 0).tolist()
     return kept
@@ -36,10 +46,12 @@ def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, i
 
 
 class TokenBudget:
-    """Fills a budget of tokens: the best sentences first, then their neighbours; what does not fit is skipped.
+    """Fills a budget of tokens: the best sentences first, then their neighbours.
 
-    With most tokenizers, a joined text does not have exactly as many tokens as its sentences together, so `shrink`
-    measures at the end.
+    What does not fit is skipped.
+
+    With most tokenizers, a joined text does not have exactly as many tokens as its
+    sentences together, so `shrink` measures at the end.
     """
 
     def __init__(
@@ -52,14 +64,25 @@ class TokenBudget:
         count: CountTokens,
     ) -> None:
         self.text, self.max_tokens, self.count = text, max_tokens, count
-        self.starts, self.ends, self.blocks = starts.tolist(), ends.tolist(), blocks.tolist()
+        self.starts, self.ends, self.blocks = (
+            starts.tolist(),
+            ends.tolist(),
+            blocks.tolist(),
+        )
         self.line_break = line_break = count("\n")
         self.used = 0  # tokens of the kept sentences, each with a line break
-        self.extra = 0  # tokens of the white space between adjacent kept sentences, beyond the line breaks
-        self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
+        # tokens of the white space between adjacent kept sentences, beyond the line
+        # breaks
+        self.extra = 0
+        self.costs: dict[
+            int, int
+        ] = {}  # kept sentence -> its tokens, in the order they were taken
         self.free = list(range(len(starts)))  # the other sentences
-        # tokens of the white space between two sentences, beyond the line break already counted
-        self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
+        # tokens of the white space between two sentences, beyond the line break already
+        # counted
+        self._gap_cost = cache(
+            lambda gap: 0 if gap == "\n" else count(gap) - line_break
+        )
 
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take what fits of ``picks`` (best first), then of their neighbours, nearest first."""
@@ -73,14 +96,19 @@ class TokenBudget:
             self._take_neighbours(number, context)
 
     def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
-        """Drop the sentences taken last until ``measure(kept)`` tokens fit; return the kept indices, ascending."""
+        """Drop the sentences taken last until ``measure(kept)`` tokens fit.
+
+        Return the kept indices, ascending.
+        """
         order = list(self.costs)
         while order:
             kept = sorted(order)
             over = measure(kept) - self.max_tokens
             if over <= 0:
                 return kept
-            half = len(order) // 2  # drop at most half on an estimate, then measure again
+            half = (
+                len(order) // 2
+            )  # drop at most half on an estimate, then measure again
             while len(order) > half and over > 0:
                 over -= max(self.costs[order.pop()], 1)
         return []
@@ -95,8 +123,11 @@ class TokenBudget:
         )
         others = self.used + max(0, extra)
         over = others + cost - self.max_tokens
-        if over > 0 and (over > self.line_break or others + self.count(sentence) > self.max_tokens):
-            return False  # it would not fit even as the last sentence, without a line break
+        if over > 0 and (
+            over > self.line_break or others + self.count(sentence) > self.max_tokens
+        ):
+            # it would not fit even as the last sentence, without a line break
+            return False
         self.used += cost
         self.extra = extra
         self.costs[number] = cost
@@ -110,8 +141,15 @@ class TokenBudget:
             place = bisect_left(self.free, number)
             reach = []
             for side in sides:
-                found = self.free[place + side] if 0 <= place + side < len(self.free) else number
-                if 0 < abs(found - number) <= context and self.blocks[found] == self.blocks[number]:
+                found = (
+                    self.free[place + side]
+                    if 0 <= place + side < len(self.free)
+                    else number
+                )
+                if (
+                    0 < abs(found - number) <= context
+                    and self.blocks[found] == self.blocks[number]
+                ):
                     reach.append((abs(found - number), side, found))
             if not reach:
                 return

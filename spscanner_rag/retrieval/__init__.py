@@ -1,6 +1,7 @@
 """The framework-free half of the integrations: joined texts, the held corpus, search, and results.
 
-An integration imports only what ``__all__`` lists. Nothing here imports torch until a scanner is needed.
+An integration imports only what ``__all__`` lists. Nothing here imports torch until a
+scanner is needed.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,13 @@ from spscanner_rag.retrieval.answers import (
 from spscanner_rag.retrieval.corpus import check_json
 from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces, page_label, page_number, share_text
+from spscanner_rag.retrieval.pieces import (
+    Piece,
+    join_pieces,
+    page_label,
+    page_number,
+    share_text,
+)
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.extras import install_line, needed
@@ -54,7 +61,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if name in ("RetrieverFields", "ScanFields"):  # they need pydantic, which only the frameworks install
+    if name in (
+        "RetrieverFields",
+        "ScanFields",
+    ):  # they need pydantic, which only the frameworks install
         from spscanner_rag.retrieval import scan_fields
 
         return getattr(scan_fields, name)

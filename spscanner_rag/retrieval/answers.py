@@ -15,13 +15,16 @@ from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 Result = TypeVar("Result")
 
 _RANDOM_ID = re.compile(
-    "[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE
+    "[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}",
+    re.IGNORECASE,
 )
 
 ReturnNodes = Literal["sentence", "node", "pruned"]
-"""What a framework class returns: sentences, the pieces that contain them, or these pieces pruned to them."""
+"""What a framework class returns: sentences, the pieces that contain them, or these
+pieces pruned to them."""
 
-GAP = "\n"  # replaces the text left out between two kept sentences, as in the paper's contexts
+# replaces the text left out between two kept sentences, as in the paper's contexts
+GAP = "\n"
 Span = tuple[int, int]
 
 ID_KEY = "spscanner_id"  # key of the id of a sentence, the same in every run
@@ -45,12 +48,16 @@ class Hit(NamedTuple):
     start: int  # its span in that text
     end: int
     document_score: float  # the score of the best sentence of its text, selected or not
-    answerable: float | None = None  # the probability that its text answers, if the scorer reports it
+    answerable: float | None = (
+        None  # the probability that its text answers, if the scorer reports it
+    )
 
 
 def result_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of metadata for a result, without the places of the page's words."""
-    return copied_metadata({key: value for key, value in metadata.items() if key != WORDS_KEY})
+    return copied_metadata(
+        {key: value for key, value in metadata.items() if key != WORDS_KEY}
+    )
 
 
 class Answer(ABC, Generic[Item, Result]):
@@ -69,7 +76,12 @@ class Answer(ABC, Generic[Item, Result]):
 
     @abstractmethod
     def add_piece(
-        self, best: Hit, text: ReadText[Item], piece: int, content: str, saved: Mapping[str, float]
+        self,
+        best: Hit,
+        text: ReadText[Item],
+        piece: int,
+        content: str,
+        saved: Mapping[str, float],
     ) -> None:
         """Add a piece with its best sentence's scores: whole, or pruned to ``content`` with metadata ``saved``."""
 
@@ -78,7 +90,10 @@ class Answer(ABC, Generic[Item, Result]):
         """Return the text of an item or a result, without metadata."""
 
     def sent(self, result: Result) -> str:
-        """Return the text of a result that the framework sends to a language model; ``max_tokens`` counts it."""
+        """Return the text of a result that the framework sends to a language model.
+
+        ``max_tokens`` counts it.
+        """
         return self.content(result)
 
     @abstractmethod
@@ -91,7 +106,9 @@ class Answer(ABC, Generic[Item, Result]):
 
     def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
         """Return the scores of a result whose best sentence is the hit."""
-        retrieval_score = self.own_score(text.items[piece]) if text.score is None else text.score
+        retrieval_score = (
+            self.own_score(text.items[piece]) if text.score is None else text.score
+        )
         return {
             "score": hit.score,
             "logit": hit.logit,
@@ -103,22 +120,34 @@ class Answer(ABC, Generic[Item, Result]):
     def metadata(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
         """Return a copy of an item's metadata with those scores of a result that are not None."""
         scores = self.scores(hit, text, piece).items()
-        own = {f"spscanner_{name}": value for name, value in scores if name != "score" and value is not None}
+        own = {
+            f"spscanner_{name}": value
+            for name, value in scores
+            if name != "score" and value is not None
+        }
         return result_metadata(self.metadata_of(text.items[piece])) | own
 
     def place(self, hit: Hit, text: ReadText[Item]) -> dict[str, Any]:
         """Return metadata about a sentence's rectangles, and about its last page if it runs over to one."""
         places = list(text.joined.places(hit.start, hit.end))
         given = [self.metadata_of(text.items[place.piece]) for place in places]
-        boxes = [list(box) for own, at in zip(given, places, strict=True) for box in _boxes(own, at)]
+        boxes = [
+            list(box)
+            for own, at in zip(given, places, strict=True)
+            for box in _boxes(own, at)
+        ]
         found: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
         last = places[-1]
         if last.source == hit.place.source:
             return found
         return found | {
             "spscanner_continued_page": page_label(given[-1], self.pages),
-            "spscanner_continued_start": self.unknown if last.source_start is None else last.source_start,
-            "spscanner_continued_end": self.unknown if last.source_end is None else last.source_end,
+            "spscanner_continued_start": (
+                self.unknown if last.source_start is None else last.source_start
+            ),
+            "spscanner_continued_end": (
+                self.unknown if last.source_end is None else last.source_end
+            ),
         }
 
 
@@ -138,7 +167,9 @@ class KeptPiece:
     joined: int  # index of the text that contains it
     piece: int  # its own index, in the order given
     best: Hit  # its best sentence
-    spans: list[Span] = field(default_factory=list)  # what pruning keeps, in the joined text, in order
+    spans: list[Span] = field(
+        default_factory=list
+    )  # what pruning keeps, in the joined text, in order
 
 
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
@@ -146,7 +177,9 @@ def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPi
     kept: dict[tuple[int, int], KeptPiece] = {}
     for hit in hits:
         for number, span in _owners(texts[hit.joined], hit.start, hit.end):
-            piece = kept.setdefault((hit.joined, number), KeptPiece(hit.joined, number, hit))
+            piece = kept.setdefault(
+                (hit.joined, number), KeptPiece(hit.joined, number, hit)
+            )
             if piece.best.logit < hit.logit:
                 piece.best = hit
             if span is not None:
@@ -156,12 +189,20 @@ def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPi
     return list(kept.values())
 
 
-def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Span | None]]:
+def _owners(
+    joined: JoinedText, start: int, end: int
+) -> Iterator[tuple[int, Span | None]]:
     """The pieces of a span, each with the part of the span that it keeps, or None."""
     touching = list(joined.touching(start, end))
-    holders: list[Placed] = []  # pieces with the whole span, except those that contain another such piece
-    for one in sorted(touching, key=lambda placed: (placed.end - placed.start, placed.number)):
-        if one.holds(start, end) and not any(one.holds(other.start, other.end) for other in holders):
+    holders: list[
+        Placed
+    ] = []  # pieces with the whole span, except those that contain another such piece
+    for one in sorted(
+        touching, key=lambda placed: (placed.end - placed.start, placed.number)
+    ):
+        if one.holds(start, end) and not any(
+            one.holds(other.start, other.end) for other in holders
+        ):
             holders.append(one)
     if holders:
         holders.sort()
@@ -176,7 +217,10 @@ def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Spa
 
 
 def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
-    """A piece's text pruned to the kept parts; white space between neighbours stays, other text is ``GAP``."""
+    """A piece's text pruned to the kept parts.
+
+    White space between neighbours stays, other text is ``GAP``.
+    """
     placed = next(p for p in joined.placed if p.number == kept.piece)
     pruned, end_before = "", 0
     for span in kept.spans:
@@ -189,7 +233,9 @@ def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
     return pruned
 
 
-def reduction_metadata(text: str, pruned: str, count_tokens: Callable[[str], int] | None) -> dict[str, float]:
+def reduction_metadata(
+    text: str, pruned: str, count_tokens: Callable[[str], int] | None
+) -> dict[str, float]:
     """The share of a piece's characters that pruning saves, from 0 to 1, and of its tokens if they are counted."""
     counters = {"character": len, "token": count_tokens}
     return {
@@ -207,7 +253,9 @@ def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> S
     # The white space differs between the two, so only the other characters are counted.
     before = placed.offset + len("".join(joined[placed.start : start].split()))
     inside = len("".join(joined[start:end].split()))
-    places = [number for number, character in enumerate(text) if not character.isspace()]
+    places = [
+        number for number, character in enumerate(text) if not character.isspace()
+    ]
     return places[before], places[before + inside - 1] + 1
 
 

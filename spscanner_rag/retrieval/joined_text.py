@@ -12,11 +12,15 @@ from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 from spscanner_rag.text.units import Segmenter, Unit
 
 RUN_SEPARATOR = "\n\n"
-CONTINUED = "\n"  # before a run that continues the sentence of the previous run, as on the next page
+# before a run that continues the sentence of the previous run, as on the next page
+CONTINUED = "\n"
 
 
 class Run(NamedTuple):
-    """A contiguous stretch of a joined text; its characters are in the same order in the source."""
+    """A contiguous stretch of a joined text.
+
+    Its characters are in the same order in the source.
+    """
 
     start: int
     end: int
@@ -33,7 +37,9 @@ class Placed(NamedTuple):
     number: int  # index of the piece, in the order given
     exact: bool = True  # False if the white space there differs from the piece's
     anchored: bool = True  # False if the place in the source was guessed
-    offset: int = 0  # characters of the piece that are left out before the span; white space counts if exact
+    # characters of the piece that are left out before the span; white space counts if
+    # exact
+    offset: int = 0
 
     def holds(self, start: int, end: int) -> bool:
         """Whether the piece contains the whole span."""
@@ -44,7 +50,9 @@ class Place(NamedTuple):
     """Where a span of a joined text comes from, or its first part that overlaps a piece."""
 
     piece: int  # index of the piece that contains the span, or most of it
-    piece_start: int | None  # the span in that piece's text; None unless the piece contains all of it
+    piece_start: (
+        int | None
+    )  # the span in that piece's text; None unless the piece contains all of it
     piece_end: int | None
     source: Hashable
     source_start: int | None  # the span in the source; None if unknown
@@ -53,7 +61,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JoinedText:
-    """Pieces of one group as one text; their spans cover its runs unless the source's whole text was given."""
+    """Pieces of one group as one text.
+
+    Their spans cover its runs unless the source's whole text was given.
+    """
 
     text: str  # what is scanned
     runs: tuple[Run, ...]  # its contiguous stretches, in order
@@ -77,28 +88,41 @@ class JoinedText:
         return Place(first.piece, None, None, first.source, None, None)
 
     def places(self, start: int, end: int) -> Iterator[Place]:
-        """Where the parts of a span come from, run by run; runs in which no piece overlaps it are left out."""
+        """Where the parts of a span come from, run by run.
+
+        Runs in which no piece overlaps it are left out.
+        """
         for run in self.runs_of(start, end):
             first, last = max(start, run.start), min(end, run.end)
             if not (touching := list(self.touching(first, last))):
                 continue
             holders = [p for p in touching if p.holds(first, last)]
             holder = next((p for p in holders if p.exact), None)
-            best = holder or max(touching, key=lambda p: min(p.end, last) - max(p.start, first))
+            best = holder or max(
+                touching, key=lambda p: min(p.end, last) - max(p.start, first)
+            )
             place = Place(best.number, None, None, run.source, None, None)
             if holder:
                 shift = best.offset - best.start
-                place = place._replace(piece_start=first + shift, piece_end=last + shift)
-            anchored = any(p.anchored for p in holders) or all(p.anchored for p in touching)
+                place = place._replace(
+                    piece_start=first + shift, piece_end=last + shift
+                )
+            anchored = any(p.anchored for p in holders) or all(
+                p.anchored for p in touching
+            )
             if run.source_start is not None and anchored:
                 shift = run.source_start - run.start
-                place = place._replace(source_start=first + shift, source_end=last + shift)
+                place = place._replace(
+                    source_start=first + shift, source_end=last + shift
+                )
             yield place
 
     def runs_of(self, start: int, end: int) -> list[Run]:
         """The runs that overlap a span."""
         first = bisect_right(self.runs, start, key=lambda run: run.end)
-        return list(self.runs[first : bisect_left(self.runs, end, key=lambda run: run.start)])
+        return list(
+            self.runs[first : bisect_left(self.runs, end, key=lambda run: run.start)]
+        )
 
     def touching(self, start: int, end: int) -> Iterator[Placed]:
         """The pieces that overlap the span, in order."""
@@ -126,7 +150,9 @@ class JoinedTextBuilder:
         self._part_starts: list[int] = []
         self._runs: list[Run] = []
         self._placed: list[Placed] = []
-        self._run = Run(0, 0, source, None)  # the current one; its end is set when it is closed
+        self._run = Run(
+            0, 0, source, None
+        )  # the current one; its end is set when it is closed
 
     def begin(self, source_start: int | None) -> None:
         """Close the current run and begin another."""
@@ -135,13 +161,27 @@ class JoinedTextBuilder:
             self.fill(RUN_SEPARATOR)
         self._run = Run(self.length, self.length, self._run.source, source_start)
 
-    def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
-        """Add a piece; the run already has its first ``shared`` characters. ``source_start`` may place the run."""
+    def append(
+        self,
+        text: str,
+        number: int,
+        *,
+        shared: int = 0,
+        source_start: int | None = None,
+    ) -> None:
+        """Add a piece; the run already has its first ``shared`` characters.
+
+        ``source_start`` may place the run.
+        """
         start = self.length - shared
         self.fill(text[shared:])
-        self.place(Placed(start, start + len(text), number, anchored=source_start is not None))
+        self.place(
+            Placed(start, start + len(text), number, anchored=source_start is not None)
+        )
         if self._run.source_start is None and source_start is not None:
-            self._run = self._run._replace(source_start=source_start - (start - self._run.start))
+            self._run = self._run._replace(
+                source_start=source_start - (start - self._run.start)
+            )
 
     def fill(self, text: str) -> None:
         """Add text that does not belong to a piece to the run."""
@@ -182,8 +222,13 @@ class JoinedTextBuilder:
         if start >= end:
             return ""
         first = bisect_right(self._part_starts, start) - 1
-        parts, shift = self._parts[first : bisect_left(self._part_starts, end)], self._part_starts[first]
-        return (parts[0] if len(parts) == 1 else "".join(parts))[start - shift : end - shift]
+        parts, shift = (
+            self._parts[first : bisect_left(self._part_starts, end)],
+            self._part_starts[first],
+        )
+        return (parts[0] if len(parts) == 1 else "".join(parts))[
+            start - shift : end - shift
+        ]
 
     def _close(self) -> None:
         if self.length > self._run.start:
@@ -202,7 +247,10 @@ class Part(NamedTuple):
 
 
 def join_parts(parts: Sequence[Part]) -> JoinedText:
-    """Join parts in order, without running headers and footers of pages; a page may continue the previous one."""
+    """Join parts in order, without running headers and footers of pages.
+
+    A page may continue the previous one.
+    """
     if len(parts) == 1:
         return parts[0].joined
     text: list[str] = []
@@ -217,15 +265,25 @@ def join_parts(parts: Sequence[Part]) -> JoinedText:
         for run in own.runs:
             first, last = max(run.start, start), min(run.end, end)
             if first < last:
-                source_start = None if run.source_start is None else run.source_start + first - run.start
+                source_start = (
+                    None
+                    if run.source_start is None
+                    else run.source_start + first - run.start
+                )
                 goes_on = continues and first == start
-                runs.append(Run(first + shift, last + shift, run.source, source_start, goes_on))
+                runs.append(
+                    Run(first + shift, last + shift, run.source, source_start, goes_on)
+                )
         for piece in own.placed:
             first, last = max(piece.start, start), min(piece.end, end)
             if first < last:
                 left_out = own.text[piece.start : first]
-                offset = piece.offset + len(left_out if piece.exact else "".join(left_out.split()))
-                placed.append(piece._replace(start=first + shift, end=last + shift, offset=offset))
+                offset = piece.offset + len(
+                    left_out if piece.exact else "".join(left_out.split())
+                )
+                placed.append(
+                    piece._replace(start=first + shift, end=last + shift, offset=offset)
+                )
         text.append(own.text[start:end])
         length += end - start
     return JoinedText("".join(text), tuple(runs), tuple(placed))
@@ -234,33 +292,65 @@ def join_parts(parts: Sequence[Part]) -> JoinedText:
 def _bodies(parts: Sequence[Part]) -> list[tuple[int, int, bool]]:
     """The span that is read of each part, and whether it continues the sentence of the previous page."""
     bodies = [(0, len(part.joined.text), False) for part in parts]
-    pages = {n: float(n) if part.number is None else part.number for n, part in enumerate(parts) if part.page}
+    pages = {
+        n: float(n) if part.number is None else part.number
+        for n, part in enumerate(parts)
+        if part.page
+    }
     texts = [parts[number].joined.text for number in pages]
-    for number, span in zip(pages, page_bodies(texts, list(pages.values())), strict=True):
+    for number, span in zip(
+        pages, page_bodies(texts, list(pages.values())), strict=True
+    ):
         bodies[number] = (*span, False)
-    known = {number: page for number, page in pages.items() if parts[number].number is not None}
+    known = {
+        number: page
+        for number, page in pages.items()
+        if parts[number].number is not None
+    }
     for number, page in known.items():
         if page - known.get(number - 1, page) != 1:
             continue  # not known to follow the previous page directly
-        (start_before, end_before, goes_on), (start, end, _) = bodies[number - 1], bodies[number]
+        (start_before, end_before, goes_on), (start, end, _) = (
+            bodies[number - 1],
+            bodies[number],
+        )
         before = parts[number - 1].joined.text[start_before:end_before]
         after = parts[number].joined.text[start:end]
         if sentence_goes_on(before, after):
-            bodies[number - 1] = start_before, start_before + len(before.rstrip()), goes_on
+            bodies[number - 1] = (
+                start_before,
+                start_before + len(before.rstrip()),
+                goes_on,
+            )
             bodies[number] = end - len(after.lstrip()), end, True
     return bodies
 
 
 def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:
-    """Segment each block separately; the separator after it is read too, so that no word joins two blocks."""
+    """Segment each block separately.
+
+    The separator after it is read too, so that no word joins two blocks.
+    """
     if len(joined.blocks) == 1:
         return segment(scorer, joined.text)
     units: list[Unit] = []
     stops = [*joined.blocks, len(joined.text)][1:]
     for block, stop in zip(joined.blocks, stops, strict=True):
         own = segment(scorer, joined.text[block:stop])
-        if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
+        if (
+            own
+            and units
+            and not (
+                units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()
+            )
+        ):
             # `ReferenceSegmenter` trims the white space at both ends.
-            own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
-        units += (Unit(block + start, block + end, model_text) for start, end, model_text in own)
+            own = [
+                own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text),
+                *own[1:],
+            ]
+        units += (
+            Unit(block + start, block + end, model_text)
+            for start, end, model_text in own
+        )
     return units

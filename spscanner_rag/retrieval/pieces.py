@@ -1,8 +1,9 @@
 """Join the pieces of documents that a framework passes into texts that the scorer can read.
 
-A piece is a whole document, a page or a chunk. Text that chunks share is included once, and white space that a
-splitter dropped is replaced by as many characters. Where text is missing, or a page or document ends, a new *run*
-begins. No sentence extends over two runs unless they are consecutive pages (`joined_text.join_parts`).
+A piece is a whole document, a page or a chunk. Text that chunks share is included once,
+and white space that a splitter dropped is replaced by as many characters. Where text is
+missing, or a page or document ends, a new *run* begins. No sentence extends over two
+runs unless they are consecutive pages (`joined_text.join_parts`).
 """
 
 import math
@@ -17,17 +18,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Part, Placed, join_parts
+from spscanner_rag.retrieval.joined_text import (
+    JoinedText,
+    JoinedTextBuilder,
+    Part,
+    Placed,
+    join_parts,
+)
 
 LARGEST_WHITE_GAP = 8
-"""A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
-gap, text is missing or a paragraph ends."""
+"""A gap of at most this many characters between two chunks is white space that the
+splitter dropped. In a longer gap, text is missing or a paragraph ends."""
 
-SHORTEST_OVERLAP = 16  # minimum overlap of two chunks, in characters; a shorter one may be coincidence
+SHORTEST_OVERLAP = (
+    16  # minimum overlap of two chunks, in characters; a shorter one may be coincidence
+)
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
-LARGEST_SEARCH = 10**10  # characters searched for chunks within others; this many take two seconds
+LARGEST_SEARCH = (
+    10**10
+)  # characters searched for chunks within others; this many take two seconds
 
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
@@ -36,9 +47,10 @@ _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 class Piece:
     """A stretch of a source document.
 
-    ``start`` is its offset there in characters; None, or a negative number such as LangChain's -1, if unknown.
-    Sources of one ``group`` are read as one text, by ``position``, such as a page number, or else as given. Those
-    without a group are read alone.
+    ``start`` is its offset there in characters; None, or a negative number such as
+    LangChain's -1, if unknown. Sources of one ``group`` are read as one text, by
+    ``position``, such as a page number, or else as given. Those without a group are
+    read alone.
     """
 
     text: str
@@ -47,7 +59,9 @@ class Piece:
     start: int | None = None
     group: Hashable | None = None
     position: float | None = None
-    previous: str | None = None  # the key of the piece before it in the source, if known
+    previous: str | None = (
+        None  # the key of the piece before it in the source, if known
+    )
     next: str | None = None
     page: bool = False  # whether the source is a page of the group's document
     last: bool = False  # whether the piece ends its source, as far as is known
@@ -58,43 +72,64 @@ class Piece:
             object.__setattr__(self, "start", start if start >= 0 else None)
 
 
-def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
+def join_pieces(
+    pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None
+) -> list[JoinedText]:
     """Join pieces, group by group, in the order in which the groups first appear.
 
-    Pieces of one source are ordered by ``start`` if it is known, else by their links, else so that a piece follows
-    the one whose end it begins with, else as given. A piece without a start is placed where its text occurs in
-    pieces with one. If starts contradict each other, those of pieces within larger ones are ignored, or else all.
-    A source whose whole text is in ``sources`` is read whole, and every span in it is exact.
+    Pieces of one source are ordered by ``start`` if it is known, else by their links,
+    else so that a piece follows the one whose end it begins with, else as given. A
+    piece without a start is placed where its text occurs in pieces with one. If starts
+    contradict each other, those of pieces within larger ones are ignored, or else all.
+    A source whose whole text is in ``sources`` is read whole, and every span in it is
+    exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
-        group = ("source", piece.source) if piece.group is None else ("group", piece.group)
+        group = (
+            ("source", piece.source) if piece.group is None else ("group", piece.group)
+        )
         groups.setdefault(group, {}).setdefault(piece.source, []).append(number)
     return [_join_group(pieces, group, sources or {}) for group in groups.values()]
 
 
 def _join_group(
-    pieces: Sequence[Piece], group: dict[Hashable, list[int]], sources: Mapping[Hashable, str]
+    pieces: Sequence[Piece],
+    group: dict[Hashable, list[int]],
+    sources: Mapping[Hashable, str],
 ) -> JoinedText:
-    positions = {source: pieces[numbers[0]].position for source, numbers in group.items()}
+    positions = {
+        source: pieces[numbers[0]].position for source, numbers in group.items()
+    }
     ordered = list(group)
     if all(position is not None for position in positions.values()):
         ordered.sort(key=lambda source: positions[source] or 0)
-    pages = len(ordered) > 1 and all(pieces[number].page for numbers in group.values() for number in numbers)
+    pages = len(ordered) > 1 and all(
+        pieces[number].page for numbers in group.values() for number in numbers
+    )
     parts = []
     for source in ordered:
         text = sources.get(source)
         joined = _joined(pieces, source, group[source], text)
         at_start = len(joined.runs) == 1 and joined.runs[0].source_start == 0
-        reach = max((placed.end for placed in joined.placed if pieces[placed.number].last), default=0)
+        reach = max(
+            (placed.end for placed in joined.placed if pieces[placed.number].last),
+            default=0,
+        )
         whole = at_start and (text is not None or reach == len(joined.text))
         parts.append(Part(joined, positions[source], pages and whole))
     return join_parts(parts)
 
 
-def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None) -> JoinedText:
+def _joined(
+    given: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None
+) -> JoinedText:
     """The text of one source: its whole text if that is known, else its pieces joined."""
-    pieces = {n: given[n] for n in numbers if given[n].text.strip() or given[n].start is not None}
+    pieces = {
+        n: given[n]
+        for n in numbers
+        if given[n].text.strip() or given[n].start is not None
+    }
     builder = JoinedTextBuilder(source)
     if text is None:
         _add_chunks(builder, source, pieces)
@@ -115,15 +150,25 @@ def _joined(given: Sequence[Piece], source: Hashable, numbers: Sequence[int], te
     return builder.joined()
 
 
-def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]) -> None:
+def _add_chunks(
+    builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, Piece]
+) -> None:
     """Add pieces by their offsets, as far as these agree, and by links and shared text."""
-    known = {number: piece for number, piece in pieces.items() if piece.start is not None}
+    known = {
+        number: piece for number, piece in pieces.items() if piece.start is not None
+    }
     base = JoinedTextBuilder(source)
     if not _add_pieces(base, in_reading_order(known), known):
-        known, base = _outer(known), JoinedTextBuilder(source)  # chunks of a chunk have offsets in that chunk
+        known, base = (
+            _outer(known),
+            JoinedTextBuilder(source),
+        )  # chunks of a chunk have offsets in that chunk
         if not _add_pieces(base, in_reading_order(known), known):
             known = {}
-        pieces = {number: known.get(number, replace(piece, start=None)) for number, piece in pieces.items()}
+        pieces = {
+            number: known.get(number, replace(piece, start=None))
+            for number, piece in pieces.items()
+        }
     if known and len(known) < len(pieces):
         pieces = pieces | _placed_in(base.joined(), pieces)
     order = in_reading_order(pieces)
@@ -138,13 +183,26 @@ def _add_chunks(builder: JoinedTextBuilder, source: Hashable, pieces: dict[int, 
 
 
 def _outer(pieces: Mapping[int, Piece]) -> dict[int, Piece]:
-    """The pieces whose text is in no longer piece; none of them if the search would take too long."""
+    """The pieces whose text is in no longer piece.
+
+    None of them if the search would take too long.
+    """
     texts = sorted({piece.text for piece in pieces.values()}, key=len, reverse=True)
     joined = "\0".join(texts)
     if len(texts) * len(joined) > LARGEST_SEARCH:
         return {}
-    begins = dict(zip(texts, accumulate((len(text) + 1 for text in texts), initial=0), strict=False))
-    return {n: piece for n, piece in pieces.items() if joined.find(piece.text) == begins[piece.text]}
+    begins = dict(
+        zip(
+            texts,
+            accumulate((len(text) + 1 for text in texts), initial=0),
+            strict=False,
+        )
+    )
+    return {
+        n: piece
+        for n, piece in pieces.items()
+        if joined.find(piece.text) == begins[piece.text]
+    }
 
 
 def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece]:
@@ -158,12 +216,20 @@ def _placed_in(base: JoinedText, pieces: Mapping[int, Piece]) -> dict[int, Piece
             at = base.text.find(text)
             runs = base.runs_of(at, at + len(text)) if at >= 0 else ()
             for run in runs:
-                if run.source_start is not None and run.start <= at and at + len(text) <= run.end:
-                    found[number] = replace(pieces[number], start=run.source_start + at - run.start)
+                if (
+                    run.source_start is not None
+                    and run.start <= at
+                    and at + len(text) <= run.end
+                ):
+                    found[number] = replace(
+                        pieces[number], start=run.source_start + at - run.start
+                    )
     return found
 
 
-def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapping[int, Piece]) -> bool:
+def _add_pieces(
+    builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapping[int, Piece]
+) -> bool:
     """Add pieces in this order; return False if their offsets contradict each other."""
     agree = True
     for number in numbers:
@@ -181,8 +247,11 @@ def _add_pieces(builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapp
                 builder.begin(start)
                 shared = 0
             elif gap > 0:
-                # On a page, the white space may precede a footer, which has to be on a separate line.
-                builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
+                # On a page, the white space may precede a footer, which has to be on a
+                # separate line.
+                builder.fill(
+                    " " if gap == 1 and not pieces[number].page else "\n" * gap
+                )
         builder.append(text, number, shared=shared, source_start=start)
     return agree
 
@@ -212,7 +281,10 @@ def _chains(pieces: Mapping[int, Piece]) -> list[list[int]]:
     heads = [number for number in pieces if number not in followers]
     chains: list[list[int]] = []
     seen: set[int] = set()
-    for head in [*heads, *pieces]:  # all of them again, because a circular chain has no head
+    for head in [
+        *heads,
+        *pieces,
+    ]:  # all of them again, because a circular chain has no head
         chain: list[int] = []
         link: int | None = head
         while link is not None and link not in seen:
@@ -234,7 +306,11 @@ def page_number(metadata: Mapping[str, Any], keys: Sequence[str]) -> float | Non
     for value in map(metadata.get, keys):
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             value = float(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+        ):
             return float(value)
     return None
 
@@ -247,14 +323,18 @@ class ChunkLocator:
         self._cursor = 0
         self._last = ""
 
-    def locate(self, text: str, start: int | None = None) -> tuple[int, int, bool] | None:
+    def locate(
+        self, text: str, start: int | None = None
+    ) -> tuple[int, int, bool] | None:
         """The span of a chunk, at ``start`` if it is there, and whether its white space is the same there."""
         if not text.strip():
             return None
         if start is not None and start >= 0 and self.source.startswith(text, start):
             found: tuple[int, int, bool] | None = (start, start + len(text), True)
         else:
-            found = self._search(text, self._cursor + (text == self._last) if start is None else start)
+            found = self._search(
+                text, self._cursor + (text == self._last) if start is None else start
+            )
         if found is not None:
             self._cursor, self._last = found[0], text
         return found
@@ -277,18 +357,26 @@ class ChunkLocator:
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:
         """The source without white space, and the position of each remaining character in it: (characters,)."""
-        places = (at for at, character in enumerate(self.source) if not character.isspace())
+        places = (
+            at for at, character in enumerate(self.source) if not character.isspace()
+        )
         return "".join(self.source.split()), np.fromiter(places, np.int64)
 
 
 def share_text(texts: Sequence[str]) -> bool:
     """Whether any text begins with the end of another one, as chunks of one document may."""
     distinct = list(dict.fromkeys(texts))
-    return any(overlap(distinct[a], distinct[b]) for a, b in pairwise(order_by_overlap(distinct)))
+    return any(
+        overlap(distinct[a], distinct[b])
+        for a, b in pairwise(order_by_overlap(distinct))
+    )
 
 
 def overlap(before: str, after: str) -> int:
-    """Length of the longest end of ``before`` that ``after`` begins with; 0 if below ``SHORTEST_OVERLAP``."""
+    """Length of the longest end of ``before`` that ``after`` begins with.
+
+    0 if below ``SHORTEST_OVERLAP``.
+    """
     probe = after[:SHORTEST_OVERLAP]
     if len(probe) < SHORTEST_OVERLAP:
         return 0
@@ -303,7 +391,10 @@ def overlap(before: str, after: str) -> int:
 
 
 def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[int]:
-    """Indices of the texts, each before the one that begins with most of its end; ``placed`` ones order chains."""
+    """Indices of the texts, each before the one that begins with most of its end.
+
+    ``placed`` ones order chains.
+    """
     if all(overlap(before, after) for before, after in pairwise(texts)):
         return list(range(len(texts)))
     beginnings: dict[str, list[int]] = {}
@@ -311,7 +402,9 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
         if len(text) >= SHORTEST_OVERLAP:
             beginnings.setdefault(text[:SHORTEST_OVERLAP], []).append(number)
     following: dict[int, int] = {}
-    begins = dict(enumerate(range(len(texts))))  # last text of a chain -> its first text
+    begins = dict(
+        enumerate(range(len(texts)))
+    )  # last text of a chain -> its first text
     ends = dict(begins)  # first text of a chain -> its last text
     for number in range(len(texts)):
         after = _begun_by_the_end(number, texts, beginnings, ends)
@@ -322,12 +415,19 @@ def order_by_overlap(texts: Sequence[str], placed: Container[int] = ()) -> list[
     for chain in chains:
         while chain[-1] in following:
             chain.append(following[chain[-1]])
-    chains.sort(key=lambda chain: next((number for number in chain if number in placed), chain[0]))
+    chains.sort(
+        key=lambda chain: next(
+            (number for number in chain if number in placed), chain[0]
+        )
+    )
     return [number for chain in chains for number in chain]
 
 
 def _begun_by_the_end(
-    number: int, texts: Sequence[str], beginnings: Mapping[str, Sequence[int]], ends: Mapping[int, int]
+    number: int,
+    texts: Sequence[str],
+    beginnings: Mapping[str, Sequence[int]],
+    ends: Mapping[int, int],
 ) -> int | None:
     """The text that begins with the longest end of this one, and that begins another chain than this one ends."""
     text, tried = texts[number], 0

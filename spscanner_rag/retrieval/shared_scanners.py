@@ -1,4 +1,7 @@
-"""The choice of a scorer, and the scanners that a process shares; each is loaded once, on first use."""
+"""The choice of a scorer, and the scanners that a process shares.
+
+Each is loaded once, on first use.
+"""
 
 import inspect
 import os
@@ -10,16 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from spscanner_rag.scorers import Scorer
 
 if TYPE_CHECKING:
-    from spscanner_rag.scanner import Scanner  # imports torch, so at run time only where a scanner is needed
+    from spscanner_rag.scanner import (
+        Scanner,  # imports torch, so at run time only where a scanner is needed
+    )
 
 _shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
-_unhashable: dict[int, object] = {}  # keeps these objects alive, so that no other object gets the same id
+_unhashable: dict[
+    int, object
+] = {}  # keeps these objects alive, so that no other object gets the same id
 _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token that stays out of representations, pickles and logs; after unpickling it has no value."""
+    """An access token that stays out of representations, pickles and logs.
+
+    After unpickling it has no value.
+    """
 
     __slots__ = ("value",)
 
@@ -54,7 +64,10 @@ def hide_token(fields: object) -> object:
     if isinstance(given, Mapping):
         options, token = split_token(given)
         given = options if token.value is None else {**options, "token": token}
-    return {**fields, "model_kwargs": given if isinstance(given, Mapping) else HiddenToken(given)}
+    return {
+        **fields,
+        "model_kwargs": given if isinstance(given, Mapping) else HiddenToken(given),
+    }
 
 
 class ScorerChoice(NamedTuple):
@@ -71,29 +84,49 @@ class ScorerChoice(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Read the options of a framework class; ``ValueError`` or ``TypeError`` for unusable ones."""
+        """Read the options of a framework class.
+
+        ``ValueError`` or ``TypeError`` for unusable ones.
+        """
         model_kwargs, token = split_token(options["model_kwargs"] or {})
-        others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
+        others = {
+            name: options[name]
+            for name in cls._fields
+            if name not in ("model_kwargs", "token")
+        }
         choice = cls(**others, model_kwargs=model_kwargs, token=token)
         scanner, scorer = choice.scanner, choice.scorer
-        given = [name for name in ("model", "scanner", "scorer") if options[name] is not None]
+        given = [
+            name for name in ("model", "scanner", "scorer") if options[name] is not None
+        ]
         if len(given) > 1:
-            raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
-        if scorer is not None and (isinstance(scorer, type) or not isinstance(scorer, Scorer)):
+            raise ValueError(
+                f"got {' and '.join(given)}; expected at most one of model, scanner and"
+                " scorer"
+            )
+        if scorer is not None and (
+            isinstance(scorer, type) or not isinstance(scorer, Scorer)
+        ):
             raise TypeError(
-                f"scorer is {type(scorer).__name__}; expected an object with score_units(query, text, units)"
+                f"scorer is {type(scorer).__name__}; expected an object with"
+                " score_units(query, text, units)"
             )
         if scanner is not None or model_kwargs:
             from spscanner_rag.scanner import Scanner
 
             if scanner is not None and not isinstance(scanner, Scanner):
                 raise TypeError(
-                    f"scanner is {type(scanner).__name__}; expected a spscanner_rag.Scanner (pass anything else "
-                    "that scores units as scorer)"
+                    f"scanner is {type(scanner).__name__}; expected a"
+                    " spscanner_rag.Scanner (pass anything else that scores units as"
+                    " scorer)"
                 )
             # Raises `TypeError` for an argument that is unknown or given twice.
-            own = {name: options[name] for name in ("model", "device", "dtype", "backend")}
-            inspect.signature(Scanner.from_pretrained).bind_partial(**own, **model_kwargs)
+            own = {
+                name: options[name] for name in ("model", "device", "dtype", "backend")
+            }
+            inspect.signature(Scanner.from_pretrained).bind_partial(
+                **own, **model_kwargs
+            )
         return choice
 
     @property
@@ -126,17 +159,28 @@ class ScorerChoice(NamedTuple):
         if self.token.value is not None:
             options["token"] = self.token.value
         return shared_scanner(
-            self.model, device=self.device, dtype=self.dtype, backend=self.backend, **options
+            self.model,
+            device=self.device,
+            dtype=self.dtype,
+            backend=self.backend,
+            **options,
         )
 
     def __reduce__(self) -> tuple[type["ScorerChoice"], tuple[object, ...]]:
         # Instead of a loaded scanner, a pickle has the arguments to load it.
-        again = {} if self.scanner is None else {"scanner": None, **loading_options(self.scanner)}
+        again = (
+            {}
+            if self.scanner is None
+            else {"scanner": None, **loading_options(self.scanner)}
+        )
         return type(self), tuple(self._replace(**again))
 
 
 def loading_options(scanner: "Scanner") -> dict[str, Any]:
-    """Options that load a scanner again, from the Hub at the same commit; a custom segmenter is kept as it is."""
+    """Options that load a scanner again, from the Hub at the same commit.
+
+    A custom segmenter is kept as it is.
+    """
     segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
     bundled = not local and checkpoint.source == "default"
@@ -151,7 +195,11 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
         "model": None if bundled else checkpoint.source,
         "device": str(scanner.device),
         "dtype": str(scanner.dtype).removeprefix("torch."),
-        "model_kwargs": options if local or bundled else {**options, "revision": checkpoint.folder.name},
+        "model_kwargs": (
+            options
+            if local or bundled
+            else {**options, "revision": checkpoint.folder.name}
+        ),
     }
 
 
@@ -163,7 +211,10 @@ def shared_scanner(model: str | Path | None = None, **options: Any) -> "Scanner"
     place = model
     if model is not None and (folder := Path(model).expanduser()).is_dir():
         place = folder.resolve()  # the process may change its working directory
-    key = (_key_of(place), *((name, _key_of(options[name])) for name in sorted(options)))
+    key = (
+        _key_of(place),
+        *((name, _key_of(options[name])) for name in sorted(options)),
+    )
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:  # one per key, so that other scanners can load at the same time
@@ -183,7 +234,8 @@ def _key_of(value: object) -> tuple[type, Hashable]:
 
 
 def _forget_locks() -> None:
-    # A lock that another thread held when the process was forked is never released in the child.
+    # A lock that another thread held when the process was forked is never released in
+    # the child.
     global _lock
     _lock = threading.Lock()
     _locks.clear()

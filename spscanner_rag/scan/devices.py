@@ -16,18 +16,25 @@ from spscanner_rag.mamba2.config import Mamba2Config
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
-"""Tokens per forward pass by kind of device: enough to keep it busy, few enough for its memory. On a CPU this is
-the minimum; narrow models read more (`default_segment_tokens`)."""
+"""Tokens per forward pass by kind of device: enough to keep it busy, few enough for
+its memory. On a CPU this is the minimum; narrow models read more
+(`default_segment_tokens`)."""
 
 WORTH_ROUNDING = 1.25
-"""On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and if both were about as fast,
-the choice, and with it the scores, would change from one process to the next."""
+"""On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and
+if both were about as fast, the choice, and with it the scores, would change from one
+process to the next."""
 
 _CPU_PROJECTION = 2**22
-"""Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the overhead of the many small
-operations between the matrix products grows; with more, they wait for memory. Measured for d_model 256 and 768."""
+"""Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the
+overhead of the many small operations between the matrix products grows; with more,
+they wait for memory. Measured for d_model 256 and 768."""
 
-_TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160  # the bundled checkpoint's first projection of some sentences
+_TOKENS, _INPUTS, _OUTPUTS = (
+    1024,
+    256,
+    1160,
+)  # the bundled checkpoint's first projection of some sentences
 _REPEATS = 3
 
 
@@ -40,16 +47,23 @@ class Choice(NamedTuple):
     dtype_reason: str
 
 
-def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto") -> Choice:
+def choose(
+    device: str | torch.device = "auto", dtype: str | torch.dtype = "auto"
+) -> Choice:
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``)."""
     found, device_reason = _device(device)
     asked = _named_dtype(dtype)
-    taken, dtype_reason = _native_dtype(found) if asked is None else (asked, "as asked for")
+    taken, dtype_reason = (
+        _native_dtype(found) if asked is None else (asked, "as asked for")
+    )
     return Choice(found, taken, device_reason, dtype_reason)
 
 
 def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
-    """Raise ``ValueError`` for a device or dtype that no machine has; touch no device, for the sake of forks."""
+    """Raise ``ValueError`` for a device or dtype that no machine has.
+
+    Touch no device, for the sake of forks.
+    """
     _named_device(device)
     _named_dtype(dtype)
 
@@ -60,7 +74,9 @@ def _named_dtype(dtype: str | torch.dtype) -> torch.dtype | None:
         return None
     asked = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
     if not isinstance(asked, torch.dtype) or asked not in DTYPES.values():
-        raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
+        raise ValueError(
+            f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'"
+        )
     return asked
 
 
@@ -73,7 +89,9 @@ def _named_device(device: str | torch.device) -> torch.device | None:
     except RuntimeError:
         asked = None
     if asked is None or asked.type not in ("cpu", "cuda", "mps"):
-        raise ValueError(f"device is {device!r}; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'")
+        raise ValueError(
+            f"device is {device!r}; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"
+        )
     return asked
 
 
@@ -86,14 +104,24 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
             return torch.device("mps"), "no CUDA; MPS is available"
         return torch.device("cpu"), "neither CUDA nor MPS is available"
     if asked.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError("device is 'mps', which this machine does not have; use 'cpu' or 'auto'")
-    if asked.type == "cuda" and not torch.cuda.is_available():
-        built = "this torch was built without it" if torch.version.cuda is None else "torch sees no GPU"
         raise ValueError(
-            f"device is {str(asked)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'"
+            "device is 'mps', which this machine does not have; use 'cpu' or 'auto'"
+        )
+    if asked.type == "cuda" and not torch.cuda.is_available():
+        built = (
+            "this torch was built without it"
+            if torch.version.cuda is None
+            else "torch sees no GPU"
+        )
+        raise ValueError(
+            f"device is {str(asked)!r}, but CUDA is not available ({built}); use 'cpu'"
+            " or 'auto'"
         )
     if asked.type == "cuda" and (asked.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device is {str(asked)!r}, but there are {torch.cuda.device_count()} CUDA devices")
+        raise ValueError(
+            f"device is {str(asked)!r}, but there are {torch.cuda.device_count()} CUDA"
+            " devices"
+        )
     return asked, "as asked for"
 
 
@@ -109,22 +137,31 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
     if not any(getattr(torch.cpu, probe, bool)() for probe in probes):
         return torch.float32, "the CPU has no native bfloat16"
     bfloat16, float32 = product_rates(torch.bfloat16, torch.float32)
-    rates = f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at {float32:.0f} in float32"
-    return (torch.bfloat16 if bfloat16 > WORTH_ROUNDING * float32 else torch.float32), rates
+    rates = (
+        f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at {float32:.0f} in"
+        " float32"
+    )
+    return (
+        torch.bfloat16 if bfloat16 > WORTH_ROUNDING * float32 else torch.float32
+    ), rates
 
 
 @cache
 def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
     """GFLOP per second of a matrix product in each dtype, measured once per process, in some 20 ms.
 
-    A processor's flags do not show whether its native product is faster: without AMX, bfloat16 may take twice as
-    long.
+    A processor's flags do not show whether its native product is faster: without AMX,
+    bfloat16 may take twice as long.
     """
     operands = [
-        (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))
+        (
+            torch.ones(_TOKENS, _INPUTS, dtype=dtype),
+            torch.ones(_INPUTS, _OUTPUTS, dtype=dtype),
+        )
         for dtype in dtypes
     ]
-    # Time of other programs does not count; but Windows counts a thread's own time in steps of 16 ms.
+    # Time of other programs does not count; but Windows counts a thread's own time in
+    # steps of 16 ms.
     clock = time.perf_counter if os.name == "nt" else time.thread_time
     seconds = [float("inf")] * len(dtypes)
     with torch.inference_mode():
@@ -137,7 +174,10 @@ def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
 
 
 def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
-    """Tokens per forward pass for a kind of device; on a CPU a power of 2, fewer for wider models."""
+    """Tokens per forward pass for a kind of device.
+
+    On a CPU a power of 2, fewer for wider models.
+    """
     if device_type != "cpu":
         return SEGMENT_TOKENS.get(device_type, SEGMENT_TOKENS["cpu"])
     fitting = _CPU_PROJECTION // config.d_in_proj
@@ -145,12 +185,17 @@ def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
 
 
 def use_threads(threads: int | None = None) -> int:
-    """Set and return the threads of torch and numba in this process; default: torch's, at most `usable_cores`.
+    """Set and return the threads of torch and numba in this process.
 
-    A process that was forked after a model was loaded computes with one thread. Below 1 is a ``ValueError``.
+    Default: torch's, at most `usable_cores`.
+
+    A process that was forked after a model was loaded computes with one thread. Below 1
+    is a ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
-        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
+        raise ValueError(
+            f"threads is {threads!r}; expected a whole number of at least 1"
+        )
     set_before = torch.get_num_threads()
     asked = min(set_before, usable_cores()) if threads is None else threads
     number = 1 if computes_alone() else asked
@@ -160,13 +205,20 @@ def use_threads(threads: int | None = None) -> int:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """Number of physical cores that this process may use, at least 1; ``root`` has the system's files.
+    """Number of physical cores that this process may use, at least 1.
 
-    The limits are its affinity and, on Linux, the time that its control groups allow, rounded up; of version 1
-    only the group that a container sees as its own.
+    ``root`` has the system's files.
+
+    The limits are its affinity and, on Linux, the time that its control groups allow,
+    rounded up; of version 1 only the group that a container sees as its own.
     """
-    cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    # logical processors of one core have the same content in this file; without the file, all are counted
+    cpus = (
+        os.sched_getaffinity(0)
+        if hasattr(os, "sched_getaffinity")
+        else range(os.cpu_count() or 1)
+    )
+    # logical processors of one core have the same content in this file; without the
+    # file, all are counted
     siblings = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     cores = len({_content(root / siblings.format(cpu)) or str(cpu) for cpu in cpus})
     quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
@@ -176,9 +228,13 @@ def usable_cores(root: Path = Path("/")) -> int:
 def _limits(root: Path) -> Iterator[str]:
     """The limits of this process's control groups: processor time and its period."""
     groups = root / "sys/fs/cgroup"
-    yield " ".join(_content(groups / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    yield " ".join(
+        _content(groups / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period")
+    )
     lines = _content(root / "proc/self/cgroup").splitlines()
-    own = Path(next((line[3:] for line in lines if line.startswith("0::")), "").strip("/"))
+    own = Path(
+        next((line[3:] for line in lines if line.startswith("0::")), "").strip("/")
+    )
     for part in (own, *own.parents):  # a container may have only the innermost
         yield _content(groups / part / "cpu.max")
 

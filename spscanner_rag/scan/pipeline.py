@@ -20,12 +20,17 @@ from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.tokenization import average_logits, encode_question, window_ranges
+from spscanner_rag.text.tokenization import (
+    average_logits,
+    encode_question,
+    window_ranges,
+)
 from spscanner_rag.text.units import Unit
 
 T = TypeVar("T")
 
-PASSES_AHEAD = 16  # texts are prepared until they fill this many forward passes, then read together
+# texts are prepared until they fill this many forward passes, then read together
+PASSES_AHEAD = 16
 
 
 class ScanRequest(NamedTuple):
@@ -36,7 +41,9 @@ class ScanRequest(NamedTuple):
     units: Sequence[Unit] | None = None
     collection: CollectionIndex | None = None
     document: Located | None = None  # has the places of the text's characters
-    prepared: PreparedText | None = None  # the text with these units, if an earlier question prepared it
+    prepared: PreparedText | None = (
+        None  # the text with these units, if an earlier question prepared it
+    )
 
 
 class Scored(NamedTuple):
@@ -63,7 +70,11 @@ class Scored(NamedTuple):
 
 
 LONGEST_QUESTION = 4000
-"""Characters. If a longer question comes with a shorter text, the two are taken to be swapped by mistake."""
+"""Characters.
+
+If a longer question comes with a shorter text, the two are taken to be swapped by
+mistake.
+"""
 
 
 @dataclass(slots=True)
@@ -98,41 +109,62 @@ class Pipeline:
 
     model: ScannerModel
     reading: Reading  # how the checkpoint reads a text
-    window_tokens: int | None  # longer texts are read in half-overlapping windows of this many tokens
+    window_tokens: (
+        int | None
+    )  # longer texts are read in half-overlapping windows of this many tokens
     segment_tokens: int  # per forward pass
 
-    def request(self, query: object, text: object, units: Sequence[Unit] | None = None) -> ScanRequest:
-        """Check a query and a text; raises ``TypeError`` and ``ValueError`` like `Scanner.scan`."""
+    def request(
+        self, query: object, text: object, units: Sequence[Unit] | None = None
+    ) -> ScanRequest:
+        """Check a query and a text.
+
+        Raises ``TypeError`` and ``ValueError`` like `Scanner.scan`.
+        """
         query = check_query(query)
         if not isinstance(text, str):
-            raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
+            raise TypeError(
+                f"text: got {type(text).__name__}; expected a string (decode bytes"
+                " first)"
+            )
         if self.window_tokens is not None:
             tokens = len(encode_question(self.reading.tokenizer, query)[0])
             if tokens > self.window_tokens:
                 raise ValueError(
-                    f"the query has {tokens} tokens, expected at most {self.window_tokens} (one window); "
-                    "shorten it or raise window_tokens"
+                    f"the query has {tokens} tokens, expected at most"
+                    f" {self.window_tokens} (one window); shorten it or raise"
+                    " window_tokens"
                 )
         return ScanRequest(query, str(text), units)
 
     def request_of(self, pair: object) -> ScanRequest:
-        """Check a pair of query and text, and that they are not swapped; cut a document that has blocks."""
+        """Check a pair of query and text, and that they are not swapped.
+
+        Cut a document that has blocks.
+        """
         if isinstance(pair, ScanRequest):
             return pair
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
         query, text = pair
         if isinstance(text, StructuredText):
-            units = self.reading.cut_blocks(text.text, text.blocks) if text.blocks else None
+            units = (
+                self.reading.cut_blocks(text.text, text.blocks) if text.blocks else None
+            )
             located: Any = text
-            document = located if all(hasattr(text, name) for name in ("path", "page", "headings")) else None
+            document = (
+                located
+                if all(hasattr(text, name) for name in ("path", "page", "headings"))
+                else None
+            )
             return self.request(query, text.text, units)._replace(document=document)
         request = self.request(query, text)
         if LONGEST_QUESTION < len(request.query) > len(request.text) > 0:
             raise ValueError(
-                f"the query has {len(request.query):,} characters and the text {len(request.text):,}; expected "
-                "the question first and then the text: exchange them (if the query is meant to be longer than the "
-                "text, use score_units)"
+                f"the query has {len(request.query):,} characters and the text"
+                f" {len(request.text):,}; expected the question first and then the"
+                " text: exchange them (if the query is meant to be longer than the"
+                " text, use score_units)"
             )
         return request
 
@@ -143,14 +175,21 @@ class Pipeline:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> Generator[Scored, None, None]:
-        """Yield the logits of every request, in order; consecutive requests on one text prepare it once."""
+        """Yield the logits of every request, in order.
+
+        Consecutive requests on one text prepare it once.
+        """
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
             requests = self.counted_together(requests, meter)
         prepared = self._prepared(requests, meter)
-        for run in in_runs(prepared, lambda pair: len(pair[1].text.input_ids), self.segment_tokens):
-            for (request, asked), (logits, answerable) in zip(run, self._logits(run, meter), strict=True):
+        for run in in_runs(
+            prepared, lambda pair: len(pair[1].text.input_ids), self.segment_tokens
+        ):
+            for (request, asked), (logits, answerable) in zip(
+                run, self._logits(run, meter), strict=True
+            ):
                 yield Scored(request, asked.text, logits, answerable)
 
     def _prepared(
@@ -161,21 +200,36 @@ class Pipeline:
         vectors: SentenceVectors | None = None
         for request in requests:
             meter.check()
-            if before is None or request.text is not before.text or request.units is not before.units:
-                text = request.prepared or self.reading.prepare(request.text, request.units, meter.check)
+            if (
+                before is None
+                or request.text is not before.text
+                or request.units is not before.units
+            ):
+                text = request.prepared or self.reading.prepare(
+                    request.text, request.units, meter.check
+                )
                 if self.reading.meaning is not None:
-                    vectors = self.reading.meaning.vectors(text.sentences, meter.expect, meter.after_step)
+                    vectors = self.reading.meaning.vectors(
+                        text.sentences, meter.expect, meter.after_step
+                    )
             statistics = None
             if self.reading.lexical and request.collection is not None:
                 options, language = self.reading.match_options, text.words.language
-                statistics = statistics_of(request.collection, request.query, options, language)
+                statistics = statistics_of(
+                    request.collection, request.query, options, language
+                )
             asked = self.reading.pair(request.query, text, statistics, vectors)
             meter.check()
             before = request
             yield request, asked
 
-    def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
-        """Make the requests one collection, if a lexical channel needs one; each text is cut and counted once."""
+    def counted_together(
+        self, requests: Iterable[ScanRequest], meter: Meter
+    ) -> list[ScanRequest]:
+        """Make the requests one collection, if a lexical channel needs one.
+
+        Each text is cut and counted once.
+        """
         if not self.reading.lexical:
             return list(requests)
         cuts: dict[str, Sequence[Unit]] = {}  # by text
@@ -205,7 +259,9 @@ class Pipeline:
             for first, last in own
         ]
         meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
-        read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
+        read = iter(
+            read_logits(self.model, sequences, self.segment_tokens, meter.after_step)
+        )
         for (request, asked), own in zip(run, windows, strict=True):
             parts = [next(read) for _ in own]
             logits = asked.logits(average_logits(own, parts, len(asked.text.units)))
@@ -213,21 +269,35 @@ class Pipeline:
                 yield logits, None
             else:
                 yield self.reading.meaning.read_again(
-                    request.query, asked.text.sentences, logits, asked.cosines, meter.expect, meter.after_step
+                    request.query,
+                    asked.text.sentences,
+                    logits,
+                    asked.cosines,
+                    meter.expect,
+                    meter.after_step,
                 )
 
 
-def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
+def check_options(
+    window_tokens: object, segment_tokens: object, segmenter: object
+) -> None:
     """Raise ``ValueError`` for an unknown segmenter, or numbers of tokens that are not integers of at least 1."""
-    for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
+    for name, tokens in (
+        ("segment_tokens", segment_tokens),
+        ("window_tokens", window_tokens),
+    ):
         given = tokens is not None and not isinstance(tokens, CheckpointDefault)
         if given and (type(tokens) is not int or tokens < 1):
-            raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
+            raise ValueError(
+                f"{name} is {tokens!r}; expected a whole number of at least 1"
+            )
     if segmenter is not None:
         check_segmenter(segmenter)
 
 
-def in_runs(items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int) -> Iterator[list[T]]:
+def in_runs(
+    items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int
+) -> Iterator[list[T]]:
     """Yield runs of items that fill `PASSES_AHEAD` passes, so that similar lengths can be read together."""
     run: list[T] = []
     tokens = 0

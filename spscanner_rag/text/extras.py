@@ -10,7 +10,10 @@ def install_line(extra: str) -> str:
 
 
 def needed(module: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module
-    """Import a module of an extra; the ``ImportError`` says what needs it and how to install it."""
+    """Import a module of an extra.
+
+    The ``ImportError`` says what needs it and how to install it.
+    """
     package = module.partition(".")[0]
     name = {"haystack": "haystack-ai"}.get(package, package.replace("_", "-"))
     try:

@@ -21,7 +21,8 @@ from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
 if TYPE_CHECKING:
     from nltk.tokenize.punkt import PunktParameters
 
-# The original's constants: words per piece, tokens per unit, and the length at which it drops a piece.
+# The original's constants: words per piece, tokens per unit, and the length at which it
+# drops a piece.
 _PIECE_WORDS = 50
 _UNIT_TOKENS = 20
 _DROPPED_CHARACTERS = 1000
@@ -45,30 +46,41 @@ class _Piece(NamedTuple):
 class ReferenceSegmenter:
     """Units of the published scanners: pieces of sentences, merged until they hold 20 tokens.
 
-    NLTK's sentences are cut after every ``,`` and ``;``, pieces of more than 50 words at line ends, and lines of
-    more than 50 words every 50 words, re-joined with single spaces. Pieces are merged from the left until each
-    unit has at least 20 tokens, by ``count_tokens``; a short last one joins its predecessor. The model reads no
-    white space between sentences or before the first, so the joined ``model_text`` is not the document; the spans
-    are the document's. The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit
-    that is all white space joins the one before it, because a span holds at least one other character.
+    NLTK's sentences are cut after every ``,`` and ``;``, pieces of more than 50 words
+    at line ends, and lines of more than 50 words every 50 words, re-joined with single
+    spaces. Pieces are merged from the left until each unit has at least 20 tokens, by
+    ``count_tokens``; a short last one joins its predecessor. The model reads no white
+    space between sentences or before the first, so the joined ``model_text`` is not the
+    document; the spans are the document's. The original drops pieces of 1,000
+    characters or more; here they are cut and kept. A unit that is all white space joins
+    the one before it, because a span holds at least one other character.
 
-    NLTK's ``punkt_tab`` is taken from its data path, else from the copy that ``llama-index-core`` ships, else
-    downloaded, unless ``local_files_only`` or ``HF_HUB_OFFLINE=1``: then ``FileNotFoundError``.
+    NLTK's ``punkt_tab`` is taken from its data path, else from the copy that
+    ``llama-index-core`` ships, else downloaded, unless ``local_files_only`` or
+    ``HF_HUB_OFFLINE=1``: then ``FileNotFoundError``.
     """
 
     name = "reference"
 
-    def __init__(self, count_tokens: Callable[[str], int], local_files_only: bool = False) -> None:
+    def __init__(
+        self, count_tokens: Callable[[str], int], local_files_only: bool = False
+    ) -> None:
         self._count_tokens = count_tokens
-        self._sentence_spans = _load_sentence_tokenizer(local_files_only or network_is_off())
+        self._sentence_spans = _load_sentence_tokenizer(
+            local_files_only or network_is_off()
+        )
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut any string into units, in document order; none for empty or white-space-only text."""
+        """Cut any string into units, in document order.
+
+        None for empty or white-space-only text.
+        """
         units: list[Unit] = []
         pieces: list[_Piece] = []
         tokens = 0
         for span, string in self._pieces(text):
-            # the start of the document is trimmed, but its tokens are counted before trimming, as in the original
+            # the start of the document is trimmed, but its tokens are counted before
+            # trimming, as in the original
             kept = string if pieces or units else string.lstrip(_TRIMMED)
             if not kept:
                 continue
@@ -78,7 +90,9 @@ class ReferenceSegmenter:
             pieces.append(_Piece(span, kept))
             tokens += self._count_tokens(readable(string))
         if tokens < _UNIT_TOKENS and units:
-            pieces.insert(0, _Piece((units[-1].start, units[-1].end), units.pop().model_text))
+            pieces.insert(
+                0, _Piece((units[-1].start, units[-1].end), units.pop().model_text)
+            )
         _append(units, pieces)
         return units
 
@@ -93,7 +107,10 @@ class ReferenceSegmenter:
 
 
 def _append(units: list[Unit], pieces: list[_Piece]) -> None:
-    """Make one unit of ``pieces``; pieces that are all white space join the unit before."""
+    """Make one unit of ``pieces``.
+
+    Pieces that are all white space join the unit before.
+    """
     spans = [piece.span for piece in pieces if piece.span is not None]
     model_text = "".join(piece.text for piece in pieces)
     if spans:
@@ -103,7 +120,10 @@ def _append(units: list[Unit], pieces: list[_Piece]) -> None:
 
 
 def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans, in order and disjoint; visible characters between two of them go to the second."""
+    """The spans, in order and disjoint.
+
+    Visible characters between two of them go to the second.
+    """
     covered = 0
     for start, end in chain(spans, [(len(text), len(text))]):
         gap = trimmed(text, covered, start) if start > covered else None
@@ -113,7 +133,9 @@ def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int
             covered = end
 
 
-def _split_after(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, int]]:
+def _split_after(
+    text: str, start: int, end: int, marks: str
+) -> Iterator[tuple[int, int]]:
     """Cut a span after each character of ``marks``."""
     for match in re.compile(f"[{marks}]").finditer(text, start, end):
         yield start, match.end()
@@ -124,7 +146,10 @@ def _split_after(text: str, start: int, end: int, marks: str) -> Iterator[tuple[
 
 def _is_long(text: str, start: int, end: int) -> bool:
     """True if the span holds more words than a piece may."""
-    return any(count > _PIECE_WORDS for count, _ in enumerate(_WORD.finditer(text, start, end), 1))
+    return any(
+        count > _PIECE_WORDS
+        for count, _ in enumerate(_WORD.finditer(text, start, end), 1)
+    )
 
 
 def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -150,14 +175,18 @@ def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
     for cut_start, cut_end in between(starts, end):
         part = text[cut_start:cut_end]
         if folded:
-            part = " ".join(part.split()) + (" " if cut_end < end and part[-1].isspace() else "")
+            part = " ".join(part.split()) + (
+                " " if cut_end < end and part[-1].isspace() else ""
+            )
         elif cut_start == span[0]:
             part = text[start:cut_end]
         yield _Piece(trimmed(text, cut_start, cut_end), part)
 
 
 @functools.cache
-def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator[tuple[int, int]]]:
+def _load_sentence_tokenizer(
+    local_files_only: bool,
+) -> Callable[[str], Iterator[tuple[int, int]]]:
     import nltk
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
@@ -178,7 +207,9 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
             "`python -m nltk.downloader punkt_tab` once with a network, or "
             f"{install_line('llama-index')}, which includes it"
         ) from cause
-    parameters.ortho_context = Counter(parameters.ortho_context)  # looking up a word adds no entry for it
+    parameters.ortho_context = Counter(
+        parameters.ortho_context
+    )  # looking up a word adds no entry for it
     tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
     spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize
     return spans
@@ -194,9 +225,12 @@ def _patient_rules() -> object:
             return redos.compile(super().period_context_re(), timeout=None)
 
         def word_tokenize(self, s: str) -> list[str]:
-            # `s` is the text around a full stop. It is shortened because the time limit still applies here.
+            # `s` is the text around a full stop. It is shortened because the time limit
+            # still applies here.
             half = _CONTEXT_CHARACTERS // 2
-            words: list[str] = super().word_tokenize(s if len(s) <= 2 * half else s[:half] + s[-half:])
+            words: list[str] = super().word_tokenize(
+                s if len(s) <= 2 * half else s[:half] + s[-half:]
+            )
             return words
 
     return Rules()
@@ -205,7 +239,8 @@ def _patient_rules() -> object:
 def _parameters() -> "PunktParameters | None":
     """The sentence model in NLTK's data path, else the copy in llama-index-core.
 
-    NLTK opens nothing outside its path, so for a moment the folder of that copy is in it.
+    NLTK opens nothing outside its path, so for a moment the folder of that copy is in
+    it.
     """
     import nltk.data
     from nltk.tokenize.punkt import load_punkt_params

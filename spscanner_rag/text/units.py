@@ -8,7 +8,11 @@ from typing import NamedTuple, Protocol
 _NOT_SPACE = re.compile(r"\S")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A span that is too long is cut at the first of these that occurs in range.
-_BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.;:!?…。；：！？])\s"), re.compile(r"\s"))  # noqa: RUF001
+_BREAKS = (
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.;:!?…。；：！？])\s"),  # noqa: RUF001
+    re.compile(r"\s"),
+)
 
 
 class Unit(NamedTuple):
@@ -16,10 +20,10 @@ class Unit(NamedTuple):
 
     Parameters
     ----------
-    start, end : int
-        Character span in the caller's text, without white space (``str.isspace``) at either side.
-    model_text : str
-        What the model reads for this unit. The units' ``model_text``, joined without a separator, is tokenized.
+    start, end : int Character span in the caller's text, without white space
+        (``str.isspace``) at either side.
+    model_text : str What the model reads for this unit. The units' ``model_text``,
+        joined without a separator, is tokenized.
     """
 
     start: int
@@ -34,7 +38,8 @@ class Unit(NamedTuple):
 class Segmenter(Protocol):
     """Anything that cuts a text into units, in document order.
 
-    The spans are disjoint and not empty, and every character that is not white space lies in exactly one.
+    The spans are disjoint and not empty, and every character that is not white space
+    lies in exactly one.
     """
 
     @property
@@ -50,7 +55,8 @@ class Segmenter(Protocol):
 def units_of(text: str, spans: Sequence[tuple[int, int]]) -> list[Unit]:
     """Units with given spans, in document order, that together read the whole text.
 
-    Each also reads the white space up to the next one; the first unit also reads what precedes it.
+    Each also reads the white space up to the next one; the first unit also reads what
+    precedes it.
     """
     read_from = [0, *(start for start, _ in spans[1:]), len(text)]
     return [
@@ -86,7 +92,9 @@ def cut_long(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int,
         cut = _best_cut(text, start, (start + target) // 2, target, start + limit)
         yield start, start + len(text[start:cut].rstrip())
         following = _NOT_SPACE.search(text, cut, end)
-        assert following is not None  # the span ends with a character that is not white space
+        assert (
+            following is not None
+        )  # the span ends with a character that is not white space
         start = following.start()
     yield start, end
 
@@ -99,7 +107,8 @@ def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
             return min(places, key=lambda place: abs(place - target))
     import regex  # only here, since few texts have such spans
 
-    # Characters as they are shown, such as a flag; in a part, since regex pairs flags from the text's beginning.
+    # Characters as they are shown, such as a flag; in a part, since regex pairs flags
+    # from the text's beginning.
     written = regex.finditer(r"\X", text[start : high + 1])
     places = [start + match.start() for match in written if start + match.start() > low]
     before = [place for place in places if place <= target]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.int32]
-"""Start and end of each word, and left, bottom, right and top in tenths of a point: (n, 6)."""
+"""Start and end of each word, and left, bottom, right and top in tenths of a point:
+(n, 6)."""
 
 WORDS_KEY = "spscanner_words"
 """Key of packed words in the metadata of a framework's document."""
@@ -30,8 +31,13 @@ class Box(NamedTuple):
     y1: float
 
 
-def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) -> tuple[Box, ...]:
-    """A rectangle for each line of a span; ``page_of`` returns the page of a word from its start."""
+def boxes_of(
+    words: Words, start: int, end: int, page_of: Callable[[int], int]
+) -> tuple[Box, ...]:
+    """A rectangle for each line of a span.
+
+    ``page_of`` returns the page of a word from its start.
+    """
     first = int(np.searchsorted(words[:, 1], start, side="right"))
     last = int(np.searchsorted(words[:, 0], end, side="left"))
     words = words[first:last]
@@ -41,7 +47,9 @@ def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) 
         box = Box(page_of(at), *(corner / 10 for corner in corners))
         if found and _on_one_line(found[-1], box, upright=width >= height):
             one = found.pop()
-            box = Box(box.page, *map(min, one[1:3], box[1:3]), *map(max, one[3:], box[3:]))
+            box = Box(
+                box.page, *map(min, one[1:3], box[1:3]), *map(max, one[3:], box[3:])
+            )
         if box.x0 < box.x1 and box.y0 < box.y1:
             found.append(box)
     return tuple(found)
@@ -49,10 +57,15 @@ def boxes_of(words: Words, start: int, end: int, page_of: Callable[[int], int]) 
 
 @lru_cache(maxsize=64)
 def unpacked(text: str) -> tuple[int, Words] | None:
-    """A page and its words, as `files.documents.packed` writes them; None for another or a truncated string."""
+    """A page and its words, as `files.documents.packed` writes them.
+
+    None for another or a truncated string.
+    """
     page, _, data = text.partition(":")
     try:
-        raw = zlib.decompressobj().decompress(b64decode(data, validate=True), _MOST_BYTES)
+        raw = zlib.decompressobj().decompress(
+            b64decode(data, validate=True), _MOST_BYTES
+        )
         steps = np.frombuffer(raw, "<i4").reshape(_COLUMNS, -1)
         return int(page), steps.T.cumsum(axis=0, dtype=np.int32)
     except (ValueError, binascii.Error, zlib.error):
@@ -60,7 +73,10 @@ def unpacked(text: str) -> tuple[int, Words] | None:
 
 
 def _on_one_line(left: Box, right: Box, *, upright: bool) -> bool:
-    """True if the second word is on the line of the first; lines of rotated letters run up or down."""
+    """True if the second word is on the line of the first.
+
+    Lines of rotated letters run up or down.
+    """
     if upright:
         inside = left.y0 < (right.y0 + right.y1) / 2 < left.y1 and right.x1 > left.x0
     else:

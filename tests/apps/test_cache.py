@@ -35,7 +35,9 @@ def kept(tmp_path: Path) -> ReadCache:
 
 
 def vectors(sentences: int = 3) -> SentenceVectors:
-    return SentenceVectors.of(np.random.default_rng(sentences).normal(size=(sentences, 8)))
+    return SentenceVectors.of(
+        np.random.default_rng(sentences).normal(size=(sentences, 8))
+    )
 
 
 def entries(kept: ReadCache) -> list[Path]:
@@ -46,7 +48,9 @@ def fail(*_: object) -> Any:
     raise AssertionError
 
 
-def test_a_file_is_read_once(kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_once(
+    kept: ReadCache, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert kept.read(page) == read(page)
     assert kept.folder.stat().st_mode & 0o077 == 0
     copy = page.rename(page.with_name("other.html"))
@@ -58,7 +62,9 @@ def test_a_file_is_read_once(kept: ReadCache, page: Path, monkeypatch: pytest.Mo
     assert again.headings(again.text.index("1911")) == ("Treaty",)
 
 
-def test_a_pdf_keeps_its_boxes(kept: ReadCache, tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
+def test_a_pdf_keeps_its_boxes(
+    kept: ReadCache, tmp_path: Path, pdf_of: Callable[..., bytes]
+) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_of([["Anne signed the treaty."], ["It rained."]]))
     first, again = kept.read(path), kept.read(path)
@@ -76,7 +82,11 @@ def test_other_content_is_read_again(kept: ReadCache, page: Path) -> None:
 
 @pytest.mark.parametrize("reader", ["reading.py", "readers/docx.py"])
 def test_other_readers_between_two_versions_read_again(
-    kept: ReadCache, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+    kept: ReadCache,
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: str,
 ) -> None:
     own = Path(shutil.copytree(Path(str(files.__file__)).parent, tmp_path / "files"))
     monkeypatch.setattr(files, "__file__", str(own / "__init__.py"))
@@ -106,7 +116,9 @@ def test_plain_text_is_not_kept(kept: ReadCache, tmp_path: Path) -> None:
     ],
     ids=["cut", "zeros", "flipped", "overwritten"],
 )
-def test_a_damaged_entry_is_made_again(kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_entry_is_made_again(
+    kept: ReadCache, page: Path, damage: Callable[[bytes], bytes]
+) -> None:
     kept.read(page)
     kept.put("encoder", "key", vectors())
     for entry in entries(kept):
@@ -136,12 +148,19 @@ def test_the_bound_drops_what_was_used_longest_ago(tmp_path: Path) -> None:
         (entry,) = set(kept.folder.iterdir()) - before
         os.utime(entry, (age, age))
     kept.put("e", "3", vectors())
-    assert [kept.get("e", str(number)) is not None for number in range(4)] == [True, False, True, True]
+    assert [kept.get("e", str(number)) is not None for number in range(4)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
     kept.put("e", "4", vectors(10_000))  # larger than all of them together
     assert len(entries(kept)) == 3
 
 
-def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path, page: Path) -> None:
+def test_a_folder_that_cannot_be_written_keeps_nothing(
+    tmp_path: Path, page: Path
+) -> None:
     (tmp_path / "file").write_text("")
     kept = ReadCache(tmp_path / "file" / "cache")
     assert kept.read(page) == read(page)
@@ -157,7 +176,9 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == tmp_path / "spscanner"
 
 
-def test_vectors_are_kept(kept: ReadCache, encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_kept(
+    kept: ReadCache, encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def meaning() -> Meaning:
         made = Meaning(encoder, MeaningWeights())
         made.store = kept

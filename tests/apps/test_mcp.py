@@ -22,11 +22,16 @@ from spscanner_rag.apps import mcp as module
 from spscanner_rag.apps.mcp import Library, create_server
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import TextEncoder
-from tests.apps.cli.conftest import run  # noqa: F401 - a fixture
 from tests.apps.serving.conftest import running
 
-TREATY = "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left with 3 ships.\n"
-KEEPER = "The keeper wrote the date. He signed the treaty. The well was dry. A bell rang twice. Nobody left."
+TREATY = (
+    "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left"
+    " with 3 ships.\n"
+)
+KEEPER = (
+    "The keeper wrote the date. He signed the treaty. The well was dry. A bell rang"
+    " twice. Nobody left."
+)
 
 
 @pytest.fixture
@@ -88,11 +93,15 @@ async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
         assert "context" not in tool.input_schema["properties"]
 
 
-@pytest.mark.parametrize("name", ["keeper.txt", "treaty.md", "inner/ship.txt", "inner/../keeper.txt"])
+@pytest.mark.parametrize(
+    "name", ["keeper.txt", "treaty.md", "inner/ship.txt", "inner/../keeper.txt"]
+)
 async def test_passages_are_verbatim_within_the_tokens(
     name: str, agent: Agent, library: Library, folder: Path
 ) -> None:
-    result = await agent.called("search_document", path=name, question="Who signed?", max_tokens=500)
+    result = await agent.called(
+        "search_document", path=name, question="Who signed?", max_tokens=500
+    )
     found, text = result.structured_content, result.content[0].text
     assert library._scanner.count_tokens(text) <= 500
     (document,) = found["documents"]
@@ -105,10 +114,15 @@ async def test_passages_are_verbatim_within_the_tokens(
             assert passage["cite"] == f"treaty.md, {' > '.join(passage['headings'])}"
 
 
-async def test_a_page_is_told(agent: Agent, folder: Path, pdf_of: Callable[..., bytes]) -> None:
+async def test_a_page_is_told(
+    agent: Agent, folder: Path, pdf_of: Callable[..., bytes]
+) -> None:
     (folder / "two.pdf").write_bytes(pdf_of([["It rained."], ["The keeper signed."]]))
     found = await agent("search_document", path="two.pdf", question="Who signed?")
-    pages = {each["text"]: (each["page"], each["cite"]) for each in found["documents"][0]["passages"]}
+    pages = {
+        each["text"]: (each["page"], each["cite"])
+        for each in found["documents"][0]["passages"]
+    }
     assert pages["The keeper signed."] == ("2", "two.pdf, page 2")
 
 
@@ -121,12 +135,16 @@ async def test_a_page_is_told(agent: Agent, folder: Path, pdf_of: Callable[..., 
         ("search_folder", {"folder": "."}),
     ],
 )
-async def test_cursors_lead_through_all_once(tool: str, given: dict[str, object], agent: Agent) -> None:
+async def test_cursors_lead_through_all_once(
+    tool: str, given: dict[str, object], agent: Agent
+) -> None:
     ids, cursor = list[str](), None
     while cursor is not None or not ids:
         given |= {"cursor": cursor}
         found = await agent(tool, question="Who left?", max_tokens=700, **given)
-        ids += [passage["id"] for each in found["documents"] for passage in each["passages"]]
+        ids += [
+            passage["id"] for each in found["documents"] for passage in each["passages"]
+        ]
         cursor = found["cursor"]
         assert bool(cursor) == bool(found["passages_left"])
     assert len(ids) == len(set(ids))
@@ -175,23 +193,37 @@ PASSAGES = [
 async def test_what_cannot_be_read_is_refused_by_name(
     given: dict[str, object], message: str, agent: Agent
 ) -> None:
-    tool = {"folder": "search_folder", "id": "read_passage"}.get(next(iter(given), ""), "search_document")
+    tool = {"folder": "search_folder", "id": "read_passage"}.get(
+        next(iter(given), ""), "search_document"
+    )
     asked = {} if "id" in given else {"question": "Who left?"}
     refused = await agent.refused(tool, **asked | given)
     assert message in refused
     assert "secret" not in refused.replace(message.partition(":")[0], "")
 
 
-async def test_a_folder_is_one_collection_and_says_what_it_left_out(agent: Agent) -> None:
-    found = await agent("search_folder", question="Who signed the treaty?", max_tokens=20_000)
-    assert {each["path"] for each in found["documents"]} == {"treaty.md", "keeper.txt", "inner/ship.txt"}
+async def test_a_folder_is_one_collection_and_says_what_it_left_out(
+    agent: Agent,
+) -> None:
+    found = await agent(
+        "search_folder", question="Who signed the treaty?", max_tokens=20_000
+    )
+    assert {each["path"] for each in found["documents"]} == {
+        "treaty.md",
+        "keeper.txt",
+        "inner/ship.txt",
+    }
     assert found["documents_read"] == 3
     assert "secret" not in str(found["documents"])
     assert any("out.txt" in note for note in found["not_read"])
 
 
-@pytest.mark.parametrize(("limit", "value"), [("FOLDER_FILES", 2), ("FOLDER_CHARACTERS", 105)])
-async def test_many_files(limit: str, value: int, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "value"), [("FOLDER_FILES", 2), ("FOLDER_CHARACTERS", 105)]
+)
+async def test_many_files(
+    limit: str, value: int, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, limit, value)
     found = await agent("search_folder", question="Who left?")
     assert found["documents_read"] == 2
@@ -201,7 +233,10 @@ async def test_many_files(limit: str, value: int, agent: Agent, monkeypatch: pyt
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """One dimension for each group of words with like meaning."""
     like = (("vessel", "sank"), ("writ", "wrote"))
-    return [[0.01, *(float(any(word in text.lower() for word in group)) for group in like)] for text in texts]
+    return [
+        [0.01, *(float(any(word in text.lower() for word in group)) for group in like)]
+        for text in texts
+    ]
 
 
 MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
@@ -218,24 +253,40 @@ MEANING = Meaning(TextEncoder(embed), MeaningWeights(sentence=10.0))
     ],
 )
 async def test_of_more_than_is_read_the_likeliest_documents_are(
-    question: str, meaning: Meaning | None, first: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    question: str,
+    meaning: Meaning | None,
+    first: str,
+    agent: Agent,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "READ_TOKENS", 5)
     monkeypatch.setattr(Scanner, "meaning", meaning)
     found = await agent("search_folder", question=question)
     assert [each["path"] for each in found["documents"]] == [first]
     assert found["not_read"][0].startswith("2 documents that are less likely")
-    monkeypatch.setattr(module, "MEANT_TOKENS", 5)  # only the best by words is left to choose from
-    again = await agent("search_folder", question=question + " The keeper wrote the date?")
+    monkeypatch.setattr(
+        module, "MEANT_TOKENS", 5
+    )  # only the best by words is left to choose from
+    again = await agent(
+        "search_folder", question=question + " The keeper wrote the date?"
+    )
     assert [each["path"] for each in again["documents"]] == ["keeper.txt"]
 
 
-async def test_a_cursor_is_bound_to_question_and_content(agent: Agent, folder: Path) -> None:
+async def test_a_cursor_is_bound_to_question_and_content(
+    agent: Agent, folder: Path
+) -> None:
     asked: dict[str, Any] = {"question": "Who left?", "max_tokens": 500}
     cursor = (await agent("search_document", path="keeper.txt", **asked))["cursor"]
     of_folder = (await agent("search_folder", **asked | {"max_tokens": 700}))["cursor"]
-    for other in ({"path": "treaty.md"}, {"path": "keeper.txt", "question": "Why?"}, {"text": KEEPER}):
-        refused = await agent.refused("search_document", **asked | other | {"cursor": cursor})
+    for other in (
+        {"path": "treaty.md"},
+        {"path": "keeper.txt", "question": "Why?"},
+        {"text": KEEPER},
+    ):
+        refused = await agent.refused(
+            "search_document", **asked | other | {"cursor": cursor}
+        )
         assert "of another question or document" in refused
     with (folder / "keeper.txt").open("a") as file:
         file.write(" It snowed.")
@@ -257,7 +308,10 @@ async def test_a_known_question_needs_no_reading(
         return scan_many(*pairs, **options)
 
     monkeypatch.setattr(library._scanner, "scan_many", counted)
-    answers = [await agent("search_document", path="keeper.txt", question="Who left?") for _ in range(10)]
+    answers = [
+        await agent("search_document", path="keeper.txt", question="Who left?")
+        for _ in range(10)
+    ]
     assert len(scans) == 1
     assert all(answer == answers[0] for answer in answers)
     monkeypatch.setattr(module, "KEPT_CHARACTERS", 1)
@@ -270,7 +324,11 @@ async def test_a_passage_with_its_neighbours(
     given: dict[str, str], agent: Agent, library: Library, folder: Path
 ) -> None:
     found = await agent("search_document", question="dry well", **given)
-    well = next(one for one in found["documents"][0]["passages"] if one["text"] == "The well was dry.")
+    well = next(
+        one
+        for one in found["documents"][0]["passages"]
+        if one["text"] == "The well was dry."
+    )
     alone = await agent("read_passage", id=well["id"], neighbours=0)
     assert alone["text"] == well["text"]
     one = await agent("read_passage", id=well["id"], neighbours=1)
@@ -279,17 +337,25 @@ async def test_a_passage_with_its_neighbours(
     (folder / "keeper.txt").write_text("Changed. " + KEEPER)
     library._kept.clear()
     message = await agent.refused("read_passage", id=well["id"])
-    assert ("keeper.txt has changed" if "path" in given else "no longer in memory") in message
+    assert (
+        "keeper.txt has changed" if "path" in given else "no longer in memory"
+    ) in message
 
 
 @pytest.mark.parametrize("words", ["x" * 5000, "Ω" * 3000, "東京" * 2000])
-async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, agent: Agent) -> None:
-    found = await agent("search_document", text=words, question="Which ship?", max_tokens=500)
+async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(
+    words: str, agent: Agent
+) -> None:
+    found = await agent(
+        "search_document", text=words, question="Which ship?", max_tokens=500
+    )
     part = found["documents"][0]["passages"][0]
     end = part["end"]
     for _ in range(3):
         assert words[part["start"] : part["end"]] == part["text"]
-        part = await agent("read_passage", id=part["rest"], neighbours=0, max_tokens=500)
+        part = await agent(
+            "read_passage", id=part["rest"], neighbours=0, max_tokens=500
+        )
         assert part["start"] == end
         end = part["end"]
 
@@ -297,14 +363,18 @@ async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(words: str, 
 @contextmanager
 def served(library: Library) -> Iterator[str]:
     """The address of a server over HTTP in this process."""
-    app = create_server(library).streamable_http_app(stateless_http=True, max_request_body_size=2**20)
+    app = create_server(library).streamable_http_app(
+        stateless_http=True, max_request_body_size=2**20
+    )
     with running(app) as address:
         yield f"{address}/mcp"
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
 @pytest.mark.parametrize("by", ["streams", "HTTP"])
-async def test_progress_and_cancelling(by: str, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_and_cancelling(
+    by: str, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[float] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -322,19 +392,31 @@ async def test_progress_and_cancelling(by: str, library: Library, monkeypatch: p
             ended.set()
 
     async with AsyncExitStack() as stack:
-        server = create_server(library) if by == "streams" else stack.enter_context(served(library))
+        server = (
+            create_server(library)
+            if by == "streams"
+            else stack.enter_context(served(library))
+        )
         client = await stack.enter_async_context(Client(server))
-        await client.call_tool("search_folder", {"question": "Who left?"}, progress_callback=progress)
+        await client.call_tool(
+            "search_folder", {"question": "Who left?"}, progress_callback=progress
+        )
         assert told == sorted(set(told))
         assert len(told) > 3
         monkeypatch.setattr(library._scanner, "scan_many", endless)
         async with anyio.create_task_group() as group:
-            group.start_soon(client.call_tool, "search_document", {"question": "Why?", "path": "keeper.txt"})
+            group.start_soon(
+                client.call_tool,
+                "search_document",
+                {"question": "Why?", "path": "keeper.txt"},
+            )
             await anyio.to_thread.run_sync(started.wait, 10)
             group.cancel_scope.cancel()
         assert await anyio.to_thread.run_sync(ended.wait, 10)
         monkeypatch.undo()
-        assert await Agent(server)("search_document", question="Why?", path="keeper.txt")
+        assert await Agent(server)(
+            "search_document", question="Why?", path="keeper.txt"
+        )
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
@@ -351,27 +433,43 @@ async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
         assert [each["documents_read"] for each in found] == [3, 3]
         async with Client(address) as client:
             with pytest.raises(Exception, match=r"(?i)error|large|413"):
-                await client.call_tool("search_document", {"question": "Who?", "text": "x" * 2**21})
-        assert await Agent(address)("search_document", question="Who left?", path="keeper.txt")
+                await client.call_tool(
+                    "search_document", {"question": "Who?", "text": "x" * 2**21}
+                )
+        assert await Agent(address)(
+            "search_document", question="Who left?", path="keeper.txt"
+        )
 
 
 @pytest.mark.slow
-async def test_the_program_speaks_by_its_standard_streams(tiny_checkpoint: Path, folder: Path) -> None:
+async def test_the_program_speaks_by_its_standard_streams(
+    tiny_checkpoint: Path, folder: Path
+) -> None:
     arguments = [
         "-m",
         "spscanner_rag.apps.cli",
         *f"mcp {folder} --no-cache --model {tiny_checkpoint}".split(),
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    started = StdioServerParameters(
+        command=sys.executable, args=arguments, env=environment
+    )
     asked = {"question": "Who left?", "path": "keeper.txt"}
     async with Client(stdio_client(started)) as client:
         first = await client.call_tool("search_document", asked)
         assert len(first.structured_content["documents"][0]["passages"]) == 5  # type: ignore[index]
-        large = await client.call_tool("search_document", asked | {"path": "", "text": "x" * 50_000_000})
+        large = await client.call_tool(
+            "search_document", asked | {"path": "", "text": "x" * 50_000_000}
+        )
         assert "8000000 characters" in str(large.content)
-        assert (await client.call_tool("search_document", asked)).content == first.content
+        assert (
+            await client.call_tool("search_document", asked)
+        ).content == first.content
 
 
-def test_a_folder_that_is_not_there_is_refused_first(run: Callable[..., Any], tmp_path: Path) -> None:  # noqa: F811
-    run("mcp", tmp_path / "none", "--model", "does-not-exist").refuses("none: no such folder")
+def test_a_folder_that_is_not_there_is_refused_first(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    run("mcp", tmp_path / "none", "--model", "does-not-exist").refuses(
+        "none: no such folder"
+    )

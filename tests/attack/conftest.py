@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.lab.evaluation.run import PeakMemory
+from spscanner_lab.evaluation.run import PeakMemory
 
 MOST_MEGABYTES = 256.0
 """Memory that one attack may take beyond what the process held before."""
@@ -20,7 +20,10 @@ _TRIED = pytest.StashKey[dict[str, list[int]]]()
 
 @pytest.fixture
 def attempt(request: pytest.FixtureRequest) -> Attempt:
-    """Counts one attempt at an attack; the package holds if the block raises nothing and takes little memory."""
+    """Counts one attempt at an attack.
+
+    The package holds if the block raises nothing and takes little memory.
+    """
     tried = request.config.stash.setdefault(_TRIED, defaultdict(lambda: [0, 0]))
 
     @contextmanager
@@ -37,7 +40,9 @@ def attempt(request: pytest.FixtureRequest) -> Attempt:
     return one
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     tried = config.stash.get(_TRIED, {})
     if not tried:
         return
@@ -45,7 +50,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section("attacks")
     terminalreporter.write_line(f"{'attack':<{width}}  tries   held")
     for attack, (tries, held) in sorted(tried.items()):
-        terminalreporter.write_line(f"{attack:<{width}}  {tries:>5}  {held:>5}", red=held < tries)
+        terminalreporter.write_line(
+            f"{attack:<{width}}  {tries:>5}  {held:>5}", red=held < tries
+        )
     tries, held = (sum(counts[place] for counts in tried.values()) for place in (0, 1))
     terminalreporter.write_line(f"{'all':<{width}}  {tries:>5}  {held:>5}", bold=True)
 
@@ -54,5 +61,7 @@ def assert_one_line(message: str, folder: Path | None = None) -> None:
     """A message that stays on one line, names the folder, and neither acts on a terminal nor fills it."""
     assert message
     assert folder is None or str(folder) in message
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", message)
+    assert not re.search(
+        "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", message
+    )
     assert len(message) < 2500

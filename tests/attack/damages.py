@@ -1,4 +1,7 @@
-"""Damage to a checkpoint's folder, accidental or deliberate; each kind draws from a seed."""
+"""Damage to a checkpoint's folder, accidental or deliberate.
+
+Each kind draws from a seed.
+"""
 
 import json
 import os
@@ -86,11 +89,22 @@ def edit_tokenizer(folder: Path, rng: random.Random) -> None:
     slow = {"type": "Split", "pattern": {"Regex": "(x+x+)+y"}}
     parts: list[tuple[str, object]] = [
         ("normalizer", bomb),
-        ("normalizer", {"type": "Sequence", "normalizers": [bomb | {"content": "xx" * 8}] * 8}),
+        (
+            "normalizer",
+            {"type": "Sequence", "normalizers": [bomb | {"content": "xx" * 8}] * 8},
+        ),
         ("normalizer", {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}),
         ("pre_tokenizer", slow | {"behavior": "Isolated", "invert": False}),
         ("post_processor", {"type": "none"}),
-        ("truncation", {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 5}),
+        (
+            "truncation",
+            {
+                "direction": "Right",
+                "max_length": 1,
+                "strategy": "LongestFirst",
+                "stride": 5,
+            },
+        ),
         ("model", {"type": "WordLevel", "vocab": {"a": 2**32 - 1}, "unk_token": "b"}),
         ("model", {"type": "BPE", "vocab": {}, "merges": [["a", "b"]]}),
         ("added_tokens", [{"id": 10**6, "content": "x", "special": True}]),
@@ -103,15 +117,56 @@ def edit_tokenizer(folder: Path, rng: random.Random) -> None:
 
 
 HOSTILE_VALUES: list[object] = [
-    *(None, True, False, -1, 0, 1, 2, 7, 2**31, 2**63, 10**400, 0.5, -0.5, 1e308, -1e-320),
-    *(float("nan"), float("inf"), -float("inf"), "", "x", "64", "a\nb\x1b[31m\u202e", "\ud800", "9" * 10**5),
-    *([], {}, [0] * 10**4, {"": {}}, {"__float__": "Infinity"}, [[[[1]]]], "sentence", "reference"),
+    *(
+        None,
+        True,
+        False,
+        -1,
+        0,
+        1,
+        2,
+        7,
+        2**31,
+        2**63,
+        10**400,
+        0.5,
+        -0.5,
+        1e308,
+        -1e-320,
+    ),
+    *(
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        "",
+        "x",
+        "64",
+        "a\nb\x1b[31m\u202e",
+        "\ud800",
+        "9" * 10**5,
+    ),
+    *(
+        [],
+        {},
+        [0] * 10**4,
+        {"": {}},
+        {"__float__": "Infinity"},
+        [[[[1]]]],
+        "sentence",
+        "reference",
+    ),
 ]
 
 
 def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths to all values within a JSON value."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in pairs:
         yield (*above, key)
         yield from _places(inner, (*above, key))
@@ -132,7 +187,9 @@ def edit_config(folder: Path, rng: random.Random) -> None:
     elif kind == 2 and isinstance(holder, dict):
         holder["auto_map"] = {"AutoModel": "code.Model"}
     else:
-        holder[key] = rng.choice([value for value in HOSTILE_VALUES if value != holder[key]])
+        holder[key] = rng.choice(
+            [value for value in HOSTILE_VALUES if value != holder[key]]
+        )
     (folder / CONFIG).write_text(json.dumps(config))
 
 
@@ -160,10 +217,14 @@ def exchange_digests(folder: Path, rng: random.Random) -> None:
     config = json.loads((folder / CONFIG).read_bytes())
     digests = config["spscanner"]["sha256"]
     name = rng.choice(sorted(digests))
-    others = json.loads((folder.parent / OTHER / CONFIG).read_bytes())["spscanner"]["sha256"]
+    others = json.loads((folder.parent / OTHER / CONFIG).read_bytes())["spscanner"][
+        "sha256"
+    ]
     kind = rng.randrange(4)
     if kind == 0:
-        digests[name] = rng.choice([value for other, value in digests.items() if other != name])
+        digests[name] = rng.choice(
+            [value for other, value in digests.items() if other != name]
+        )
     elif kind == 1:
         digests[name] = others[name]
     elif kind == 2:
@@ -175,7 +236,11 @@ def exchange_digests(folder: Path, rng: random.Random) -> None:
 
 def byte_damages(*names: str) -> dict[str, Damage]:
     kinds = (flip_bits, truncate, lengthen, overwrite, exchange, replace_by_special)
-    return {f"{name_of(kind)}: {name}": partial(kind, name) for kind in kinds for name in names}
+    return {
+        f"{name_of(kind)}: {name}": partial(kind, name)
+        for kind in kinds
+        for name in names
+    }
 
 
 def json_damages() -> dict[str, Damage]:

@@ -6,7 +6,10 @@ from tests.word import a_list, docx, item, level, paragraph, table
 
 BIG = "9" * 5000
 START = '<w:start w:val="{}"/>'
-SPAN = '<w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc>'
+SPAN = (
+    "<w:tc><w:tcPr><w:gridSpan"
+    ' w:val="999999999"/></w:tcPr><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc>'
+)
 FRACTION = "<m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den>{}</m:den></m:f>"
 HALVES = f"<m:oMath>{FRACTION.format(FRACTION.format(FRACTION.format('')))}</m:oMath>"
 
@@ -33,10 +36,12 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
         item("a", "30000000") * n + item("b", BIG), numbering=a_list(level(0, "%1."))
     ),
     "docx: number in Roman": lambda n: docx(
-        item("a") * n, numbering=a_list(level(0, "%1" * 500, "upperRoman", START.format("999999999")))
+        item("a") * n,
+        numbering=a_list(level(0, "%1" * 500, "upperRoman", START.format("999999999"))),
     ),
     "docx: number in letters": lambda n: docx(
-        item("a") * n, numbering=a_list(level(0, "%1.", "lowerLetter", START.format(BIG)))
+        item("a") * n,
+        numbering=a_list(level(0, "%1.", "lowerLetter", START.format(BIG))),
     ),
     "docx: lists": many_lists,
     "docx: relationships and files": lambda n: docx(
@@ -55,14 +60,25 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
         "<table><tr>" + "<th>column of data" * 30 + "<tr><td>a<td>b" * n + "</table>"
     ),
     "html: headers only": lambda n: "<table>" + "<tr><th>a<th>b" * n + "</table>",
-    "html: merged columns": lambda n: "<table>" + "<tr><td colspan=1000>a<td>b" * n + "</table>",
-    "html: merged rows": lambda n: (
-        "<table><tr><td rowspan=65534 colspan=1000>" + "word " * 300 + "<tr><td>a" * n + "</table>"
+    "html: merged columns": lambda n: (
+        "<table>" + "<tr><td colspan=1000>a<td>b" * n + "</table>"
     ),
-    "html: small tables": lambda n: "<table><tr><td colspan=1000 rowspan=9>a<td>b<tr></table>" * n,
-    "html: reversed lists": lambda n: "<ol reversed start=99999999999999><li>a" * 20 + "<li>b" * n,
+    "html: merged rows": lambda n: (
+        "<table><tr><td rowspan=65534 colspan=1000>"
+        + "word " * 300
+        + "<tr><td>a" * n
+        + "</table>"
+    ),
+    "html: small tables": lambda n: (
+        "<table><tr><td colspan=1000 rowspan=9>a<td>b<tr></table>" * n
+    ),
+    "html: reversed lists": lambda n: (
+        "<ol reversed start=99999999999999><li>a" * 20 + "<li>b" * n
+    ),
     "html: numbers": lambda n: "<ol type=I start=3888><li value=999999999>a</ol>" * n,
-    "html: formulas": lambda n: "<math>" + "<mfrac><mn>1</mn>" * 300 + "<mn>2</mn>" * n + "</math>",
+    "html: formulas": lambda n: (
+        "<math>" + "<mfrac><mn>1</mn>" * 300 + "<mn>2</mn>" * n + "</math>"
+    ),
     "html: readings": lambda n: "<ruby>" + "a<rt>b</rt>" * n,
     "md: headings": lambda n: "# a\n" * n,
     "md: tables": lambda n: "|a\n|-\n|b\n" * n,
@@ -75,9 +91,15 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
     "md: underlines": lambda n: "a\n" * n + "===\n",
     "html: quotation mark": lambda n: "<p a='" + "b " * n,
     "html: elements that overlap": lambda n: "<b><p>" * n,
-    "html: rows that hang": lambda n: "<table><tr><td rowspan=0>" + "abc" * 20 + "<td>b" + "<tr><td>c" * n,
-    "docx: text boxes": lambda n: docx("<w:p><w:r><w:txbxContent>" * 60 + paragraph("a") * n),
-    "docx: names": lambda n: docx(paragraph("x") + "".join(f"<a{i}/>" for i in range(n))),
+    "html: rows that hang": lambda n: (
+        "<table><tr><td rowspan=0>" + "abc" * 20 + "<td>b" + "<tr><td>c" * n
+    ),
+    "docx: text boxes": lambda n: docx(
+        "<w:p><w:r><w:txbxContent>" * 60 + paragraph("a") * n
+    ),
+    "docx: names": lambda n: docx(
+        paragraph("x") + "".join(f"<a{i}/>" for i in range(n))
+    ),
     "csv: one line": lambda n: '1,"2",' * n,
     "log: one line": lambda n: "00:01 a " * n,
     "md: fences": lambda n: "> ```\n" * n,
@@ -95,10 +117,14 @@ SHAPES: dict[str, Callable[[int], bytes | str]] = {
 def pdf_of_equal_pages(pages: int, lines: int) -> bytes:
     """A PDF of distinct pages that share one content."""
     shown = b"BT /F1 12 Tf 50 700 Td\n" + b"(Hello.) Tj 0 -14 Td\n" * lines + b"ET"
-    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 3 0 R/Resources<</Font<</F1 4 0 R>>>>>>"
+    page = (
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 3 0"
+        b" R/Resources<</Font<</F1 4 0 R>>>>>>"
+    )
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + n) for n in range(pages))),
+        b"<</Type/Pages/Count %d/Kids[%s]>>"
+        % (pages, b" ".join(b"%d 0 R" % (5 + n) for n in range(pages))),
         b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
         *[page] * pages,
@@ -108,11 +134,23 @@ def pdf_of_equal_pages(pages: int, lines: int) -> bytes:
         places.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(body))
-    return body + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(objects) + 1, table, end)
+    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        len(objects) + 1,
+        len(body),
+    )
+    return body + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (
+        len(objects) + 1,
+        table,
+        end,
+    )
 
 
 def hostile_file(shape: str, size: int) -> tuple[str, bytes]:
-    """The name and content of a file; the word before the colon in its shape is its extension."""
+    """The name and content of a file.
+
+    The word before the colon in its shape is its extension.
+    """
     made = SHAPES[shape](size)
-    return f"a.{shape.partition(':')[0]}", made if isinstance(made, bytes) else made.encode()
+    return f"a.{shape.partition(':')[0]}", (
+        made if isinstance(made, bytes) else made.encode()
+    )

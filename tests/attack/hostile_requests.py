@@ -78,16 +78,22 @@ def hostile_request(random: Random, largest: int) -> Hostile:
         return Hostile("GET", path, b"")
     if random.random() < 0.1:
         return Hostile("POST", path, _text(random, size).encode())
-    names = [name for name in kind.model_fields if random.random() < 0.6 or name == "query"]
+    names = [
+        name for name in kind.model_fields if random.random() < 0.6 or name == "query"
+    ]
     random.shuffle(names)
     large = random.choice(names or [""])
     fields = []
     for name in names:
         own = kind.model_fields[name].annotation
-        fields.append(f'"{name}":{_value(random, name, own, size if name == large else 200)}')
+        fields.append(
+            f'"{name}":{_value(random, name, own, size if name == large else 200)}'
+        )
     if random.random() < 0.1:
         fields += [f'"{number}":{random.choice(ITEMS)}' for number in range(size // 12)]
-    return Hostile("POST", path, ("{" + ",".join(fields) + "}").encode("utf-8", "replace"))
+    return Hostile(
+        "POST", path, ("{" + ",".join(fields) + "}").encode("utf-8", "replace")
+    )
 
 
 def _value(random: Random, name: str, kind: object, size: int) -> str:
@@ -109,7 +115,9 @@ def _anything(random: Random, size: int) -> str:
     if shape == 1:
         return "[" * many
     if shape == 2:
-        return "{" + ",".join(f'"{number:x}":{item}' for number in range(many // 3)) + "}"
+        return (
+            "{" + ",".join(f'"{number:x}":{item}' for number in range(many // 3)) + "}"
+        )
     return "[" + ",".join([item] * many) + "]"
 
 
@@ -125,7 +133,8 @@ def _text_json(random: Random, size: int) -> str:
 def _texts(random: Random, size: int) -> str:
     count = random.choice([0, 1, 3, 300, 3_000])
     return json.dumps(
-        [_text(random, size // max(1, count)) for _ in range(min(count, size))], ensure_ascii=False
+        [_text(random, size // max(1, count)) for _ in range(min(count, size))],
+        ensure_ascii=False,
     )
 
 
@@ -141,12 +150,19 @@ def _requests(random: Random, size: int) -> str:
     text = _text(random, size // 4)
     step = random.choice([1, 7, 300])
     model_text = random.choice([None, "b", "The keeper left. " * 5])
-    units = [(start, start + step, model_text) for start in range(0, min(len(text), size // 12), step)]
-    return json.dumps([{"query": "Who left?", "text": text, "units": units}], ensure_ascii=False)
+    units = [
+        (start, start + step, model_text)
+        for start in range(0, min(len(text), size // 12), step)
+    ]
+    return json.dumps(
+        [{"query": "Who left?", "text": text, "units": units}], ensure_ascii=False
+    )
 
 
 def _file(random: Random, size: int) -> str:
-    return json.dumps(base64.b64encode(random.choice(FILES) * max(1, size // 30)).decode())
+    return json.dumps(
+        base64.b64encode(random.choice(FILES) * max(1, size // 30)).decode()
+    )
 
 
 def _number(random: Random, _: int) -> str:
@@ -159,7 +175,9 @@ _EXPECTED: dict[str, Callable[[Random, int], str]] = {
     "texts": _texts,
     "instruction": lambda random, _: random.choice(['""', "null", '"x"']),
     "requests": _requests,
-    "rank_fields": lambda random, size: json.dumps([random.choice(["text", "t1", "t2"])] * min(2_000, size)),
+    "rank_fields": lambda random, size: json.dumps(
+        [random.choice(["text", "t1", "t2"])] * min(2_000, size)
+    ),
     "file": _file,
     "name": lambda random, _: json.dumps(
         random.choice(["a.pdf", "a.docx", "../a.md", "a.html", "\x1b[31m.txt"])

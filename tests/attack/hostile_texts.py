@@ -1,4 +1,7 @@
-"""Texts that nobody writes, or that somebody wrote to do harm. Each kind draws from a seeded generator."""
+"""Texts that nobody writes, or that somebody wrote to do harm.
+
+Each kind draws from a seeded generator.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,12 +13,31 @@ from spscanner_rag.results import ScanResult
 Kind = Callable[[random.Random, int], str]
 
 WORDS = (
-    "the keeper signed a treaty ship harbour well Dr. e.g. No. 14 3.14 May who it U.S. café naïve 400".split()
+    "the keeper signed a treaty ship harbour well Dr. e.g. No. 14 3.14 May who it U.S."
+    " café naïve 400".split()
 )
 SCRIPTS = [
-    *((0x0370, 0x03FF), (0x0400, 0x04FF), (0x0590, 0x05FF), (0x0600, 0x06FF), (0x0900, 0x097F)),
-    *((0x0E00, 0x0E7F), (0x1100, 0x11FF), (0x1800, 0x18AF), (0x3040, 0x30FF), (0x4E00, 0x9FFF)),
-    *((0xAC00, 0xD7A3), (0xE000, 0xE0FF), (0x12000, 0x123FF), (0x1D400, 0x1D7FF), (0x20000, 0x2A6DF)),
+    *(
+        (0x0370, 0x03FF),
+        (0x0400, 0x04FF),
+        (0x0590, 0x05FF),
+        (0x0600, 0x06FF),
+        (0x0900, 0x097F),
+    ),
+    *(
+        (0x0E00, 0x0E7F),
+        (0x1100, 0x11FF),
+        (0x1800, 0x18AF),
+        (0x3040, 0x30FF),
+        (0x4E00, 0x9FFF),
+    ),
+    *(
+        (0xAC00, 0xD7A3),
+        (0xE000, 0xE0FF),
+        (0x12000, 0x123FF),
+        (0x1D400, 0x1D7FF),
+        (0x20000, 0x2A6DF),
+    ),
 ]
 MARKUP = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "</td></tr></table>", "<!--", "]]>",
@@ -31,7 +53,10 @@ FORMULAS = (
 
 
 def _joined(
-    rng: random.Random, size: int, pieces: Sequence[str], gaps: Sequence[str] = (" ", ". ", "\n")
+    rng: random.Random,
+    size: int,
+    pieces: Sequence[str],
+    gaps: Sequence[str] = (" ", ". ", "\n"),
 ) -> str:
     parts: list[str] = []
     length = 0
@@ -65,7 +90,9 @@ def bidirectional(rng: random.Random, size: int) -> str:
 
 
 def lone_surrogates(rng: random.Random, size: int) -> str:
-    return _joined(rng, size, ["\ud800", "\udfff", "\udc00\ud800", *WORDS], ("", " ", ". "))
+    return _joined(
+        rng, size, ["\ud800", "\udfff", "\udc00\ud800", *WORDS], ("", " ", ". ")
+    )
 
 
 def control_characters(rng: random.Random, size: int) -> str:
@@ -76,7 +103,9 @@ def control_characters(rng: random.Random, size: int) -> str:
 def flags_and_emoji(rng: random.Random, size: int) -> str:
     emoji = ["👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🏴\U000e0067\U000e0062\U000e007f"]
     flags = [chr(code) for code in range(0x1F1E6, 0x1F200)]
-    return _joined(rng, size, [*emoji, *flags], ("",) if rng.random() < 0.5 else ("", "", " "))
+    return _joined(
+        rng, size, [*emoji, *flags], ("",) if rng.random() < 0.5 else ("", "", " ")
+    )
 
 
 def one_huge_word(rng: random.Random, size: int) -> str:
@@ -86,7 +115,15 @@ def one_huge_word(rng: random.Random, size: int) -> str:
 
 def nested_quotes(rng: random.Random, size: int) -> str:
     opening, closing = rng.choice(
-        (("“", "”"), ("«", "»"), ("(", ")"), ("[", "]"), ('"', '"'), ("'", "'"), ("「", "」"))
+        (
+            ("“", "”"),
+            ("«", "»"),
+            ("(", ")"),
+            ("[", "]"),
+            ('"', '"'),
+            ("'", "'"),
+            ("「", "」"),
+        )
     )
     depth = size // 8
     middle = rng.choice((" He left. ", "x", ""))
@@ -107,7 +144,9 @@ def formulas(rng: random.Random, size: int) -> str:
 
 
 def punctuation(rng: random.Random, size: int) -> str:
-    return _joined(rng, size, [*".?!…。؟;:,-–'\"()", "...", "?!?!", "e.g.", "p.m."], ("", "", " "))
+    return _joined(
+        rng, size, [*".?!…。؟;:,-–'\"()", "...", "?!?!", "e.g.", "p.m."], ("", "", " ")
+    )
 
 
 def combining_marks(rng: random.Random, size: int) -> str:
@@ -124,8 +163,23 @@ def white_space(rng: random.Random, size: int) -> str:
 KINDS: dict[str, Kind] = {
     kind.__name__.replace("_", " "): kind
     for kind in (
-        *(one_script, all_scripts, any_code_points, bidirectional, lone_surrogates, control_characters),
-        *(flags_and_emoji, one_huge_word, nested_quotes, markup, formulas, punctuation, combining_marks),
+        *(
+            one_script,
+            all_scripts,
+            any_code_points,
+            bidirectional,
+            lone_surrogates,
+            control_characters,
+        ),
+        *(
+            flags_and_emoji,
+            one_huge_word,
+            nested_quotes,
+            markup,
+            formulas,
+            punctuation,
+            combining_marks,
+        ),
         white_space,
     )
 }
@@ -136,7 +190,11 @@ def check_result(result: ScanResult, text: str) -> None:
     end = 0
     for sentence in result.sentences:
         assert end <= sentence.start < sentence.end <= len(text)
-        assert text[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
+        assert (
+            text[sentence.start : sentence.end]
+            == sentence.text
+            == sentence.text.strip()
+        )
         assert not text[end : sentence.start].strip()
         end = sentence.end
     assert not text[end:].strip()

@@ -47,15 +47,23 @@ def swap_tensors(folder: Path, rng: random.Random) -> None:
     edit_tensors(folder, edit)
 
 
-def _set_values(value: float, folder: Path, rng: random.Random, share: float = 0.1) -> None:
+def _set_values(
+    value: float, folder: Path, rng: random.Random, share: float = 0.1
+) -> None:
     def edit(tensors: dict[str, torch.Tensor]) -> None:
         name = rng.choice(
-            [name for name, tensor in tensors.items() if tensor.any() and name != "lm_head.weight"]
+            [
+                name
+                for name, tensor in tensors.items()
+                if tensor.any() and name != "lm_head.weight"
+            ]
         )
         flat = tensors[name].clone().flatten()
         start = rng.randrange(len(flat))
         flat[start : start + max(1, int(len(flat) * share))] = value
-        flat[0] = value if start == 0 else flat[0] + 1.0  # a change even if the block held zeros already
+        flat[0] = (
+            value if start == 0 else flat[0] + 1.0
+        )  # a change even if the block held zeros already
         tensors[name] = flat.view(tensors[name].shape)
 
     edit_tensors(folder, edit)
@@ -66,7 +74,12 @@ def zero_block(folder: Path, rng: random.Random) -> None:
 
 
 def absurd_values(folder: Path, rng: random.Random) -> None:
-    _set_values(rng.choice((float("nan"), float("inf"), -float("inf"), 3e38, -1e7)), folder, rng, share=0.0)
+    _set_values(
+        rng.choice((float("nan"), float("inf"), -float("inf"), 3e38, -1e7)),
+        folder,
+        rng,
+        share=0.0,
+    )
 
 
 def large_values(folder: Path, rng: random.Random) -> None:
@@ -83,11 +96,15 @@ def other_tensors(folder: Path, rng: random.Random) -> None:
         if kind == 0:
             del tensors[name]
         elif kind == 1:
-            tensors[rng.choice(("x", "a\nb\x1b[31m", f"{name}.", "\u202e"))] = tensors.pop(name)
+            tensors[rng.choice(("x", "a\nb\x1b[31m", f"{name}.", "\u202e"))] = (
+                tensors.pop(name)
+            )
         elif kind == 2:
             tensors[name] = torch.cat([tensors[name], tensors[name]])
         elif kind == 3:
-            tensors[name] = tensors[name].to(rng.choice((torch.int8, torch.bool, torch.complex64)))
+            tensors[name] = tensors[name].to(
+                rng.choice((torch.int8, torch.bool, torch.complex64))
+            )
         else:
             tensors["extra"] = torch.zeros(1)
 
@@ -103,9 +120,14 @@ class _Calls:
 
 
 def hostile_pickle(folder: Path, rng: random.Random) -> None:
-    """A pickle that runs code, fills the memory or is no state dict; in our layout it lies beside the weights."""
+    """A pickle that runs code, fills the memory or is no state dict.
+
+    In our layout it lies beside the weights.
+    """
     path = folder / "pytorch_model.bin"
-    state = torch.load(path, weights_only=True) if path.exists() else {"a": torch.ones(2)}
+    state = (
+        torch.load(path, weights_only=True) if path.exists() else {"a": torch.ones(2)}
+    )
     mark = folder / "code-ran"
     content: Any = rng.choice(
         (
@@ -127,5 +149,12 @@ def hostile_pickle(folder: Path, rng: random.Random) -> None:
 
 
 def tensor_damages() -> dict[str, Damage]:
-    kinds = (swap_tensors, zero_block, absurd_values, large_values, other_tensors, hostile_pickle)
+    kinds = (
+        swap_tensors,
+        zero_block,
+        absurd_values,
+        large_values,
+        other_tensors,
+        hostile_pickle,
+    )
     return {name_of(kind): kind for kind in kinds}

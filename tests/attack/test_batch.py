@@ -39,10 +39,15 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "emptied": lambda part: part.write_bytes(b""),
     "cut": lambda part: part.write_bytes(part.read_bytes()[:-20]),
     "one bit flipped": flipped,
-    "the part before": lambda part: shutil.copy(part.with_name(part.name.replace("1.", "0.")), part),
+    "the part before": lambda part: shutil.copy(
+        part.with_name(part.name.replace("1.", "0.")), part
+    ),
     "a line added": lambda part: part.write_bytes(part.read_bytes() + b"{}\n"),
     "a folder": as_folder,
-    "a link to another": lambda part: (part.unlink(), part.symlink_to(part.name.replace("1.", "0."))),
+    "a link to another": lambda part: (
+        part.unlink(),
+        part.symlink_to(part.name.replace("1.", "0.")),
+    ),
 }
 
 
@@ -57,7 +62,10 @@ def test_a_part_that_was_changed_is_not_counted_as_done(
     run(path, out, form=form)
     part = out / f"part-000001.{form}"
     DAMAGES[name](part)
-    with attempt("batch: changed parts"), pytest.raises(PartChangedError, match=r"part-000001.*delete it"):
+    with (
+        attempt("batch: changed parts"),
+        pytest.raises(PartChangedError, match=r"part-000001.*delete it"),
+    ):
         run(path, out, form=form)
     shutil.rmtree(part) if part.is_dir() else part.unlink()
     done = run(path, out, form=form)
@@ -90,7 +98,12 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("kind", ["json_lines", "parquet"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_input_that_changes_while_it_is_read_ends_the_run(
-    run: Run, tmp_path: Path, attempt: Attempt, request: pytest.FixtureRequest, kind: str, name: str
+    run: Run,
+    tmp_path: Path,
+    attempt: Attempt,
+    request: pytest.FixtureRequest,
+    kind: str,
+    name: str,
 ) -> None:
     path = Path(request.getfixturevalue(kind)(pairs(9)))
     old = path.stat()
@@ -106,10 +119,14 @@ def test_an_input_that_changes_while_it_is_read_ends_the_run(
         pytest.raises(InputChangedError, match="changed while it was read"),
     ):
         run(str(path), tmp_path / "out", show=change)
-    assert [part.name for part in (tmp_path / "out").glob("part-*")] == ["part-000000.jsonl"]
+    assert [part.name for part in (tmp_path / "out").glob("part-*")] == [
+        "part-000000.jsonl"
+    ]
 
 
-def test_a_document_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
+def test_a_document_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
+) -> None:
     path, fstat = tmp_path / "live.txt", os.fstat
     for added in ("It rained. " * 900, "It rained. ", ""):
         path.write_text("The keeper left. " * 90)
@@ -125,9 +142,14 @@ def test_a_document_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 read(path)
 
 
-def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: Path) -> None:
+def test_ids_of_rows_are_distinct_or_told(
+    json_lines: Rows, run: Run, tmp_path: Path
+) -> None:
     asked = [Query("1", "Who left?")]
-    tables = [json_lines([{"text": "A."}, {"text": "B."}], f"{name}/rows.jsonl") for name in "abc"]
+    tables = [
+        json_lines([{"text": "A."}, {"text": "B."}], f"{name}/rows.jsonl")
+        for name in "abc"
+    ]
     plan = plan_of(tables, Columns(), 10, True)
     reader = RowReader(Columns(), asked)
     ids = [row.id for chunk in plan.chunks for row in reader.rows(chunk)]
@@ -137,7 +159,9 @@ def test_ids_of_rows_are_distinct_or_told(json_lines: Rows, run: Run, tmp_path: 
         assert len(reader.rows(chunk)) == 2
     assert reader.repeated == ids[:2] * 2
     values = [1, "1", 1.5, "1.5", None, "rows.jsonl:5", True, "true", "x", "x"]
-    records = [{"id": value, "query": "Who left?", "text": "He left."} for value in values]
+    records = [
+        {"id": value, "query": "Who left?", "text": "He left."} for value in values
+    ]
     done = run(json_lines(records), tmp_path / "out", rows=99)
     assert done.repeated == ["1", "1.5", "rows.jsonl:5", "true", "x"]
 
@@ -147,7 +171,9 @@ SPECIAL: dict[str, Callable[[Path], object]] = {
     "a device without an end": lambda path: path.symlink_to("/dev/zero"),
     "a link to itself": lambda path: path.symlink_to(path.name),
     "a link to nothing": lambda path: path.symlink_to("nothing.txt"),
-    "a folder with an ending": lambda path: (path.parent / "inner").mkdir() or path.symlink_to("inner"),
+    "a folder with an ending": lambda path: (
+        (path.parent / "inner").mkdir() or path.symlink_to("inner")
+    ),
 }
 
 
@@ -160,15 +186,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_only_regular_files_of_a_folder_are_read(folder: Path, attempt: Attempt, name: str) -> None:
+def test_only_regular_files_of_a_folder_are_read(
+    folder: Path, attempt: Attempt, name: str
+) -> None:
     SPECIAL[name](folder / "other.txt")
     told: list[str] = []
     with attempt("folders: only regular files"):
-        assert [Path(document.path).name for document in read_all([str(folder)], told.append)] == ["good.txt"]
+        assert [
+            Path(document.path).name
+            for document in read_all([str(folder)], told.append)
+        ] == ["good.txt"]
         plan = plan_of([str(folder)], Columns(), 10, True)
-        assert [Path(path).name for chunk in plan.chunks for path in chunk.paths] == ["good.txt"]
+        assert [Path(path).name for chunk in plan.chunks for path in chunk.paths] == [
+            "good.txt"
+        ]
     if name != "a folder with an ending":  # a link to a folder is not followed
-        assert [note for note in told if "not regular files, such as" in note and "other.txt" in note]
+        assert [
+            note
+            for note in told
+            if "not regular files, such as" in note and "other.txt" in note
+        ]
         assert "not regular files" in plan.notes[0]
 
 
@@ -179,7 +216,11 @@ def test_links_out_of_a_folder_are_told(folder: Path, tmp_path: Path) -> None:
     (folder / "inside.txt").symlink_to("good.txt")
     told: list[str] = []
     read_all([str(folder)], told.append)
-    assert [note for note in told if f"2 links lead out of it, such as {folder}/link0.txt to" in note]
+    assert [
+        note
+        for note in told
+        if f"2 links lead out of it, such as {folder}/link0.txt to" in note
+    ]
     assert "2 links lead out" in plan_of([str(folder)], Columns(), 10, True).notes[0]
 
 

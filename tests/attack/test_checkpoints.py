@@ -38,13 +38,26 @@ from tests.lexical.tables import table_of
 
 MODEL = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 SETTINGS = ScannerSettings(
-    reanchor_tokens=64, match=True, prior=True, surroundings=True, soft=True, training={"steps": 3}
+    reanchor_tokens=64,
+    match=True,
+    prior=True,
+    surroundings=True,
+    soft=True,
+    training={"steps": 3},
 )
 TEXT = "The keeper signed the treaty. He left with 3 ships. Who saw it?"
 
-OURS = byte_damages(CONFIG, "model.safetensors", TOKENIZER, TABLE) | json_damages() | tensor_damages()
+OURS = (
+    byte_damages(CONFIG, "model.safetensors", TOKENIZER, TABLE)
+    | json_damages()
+    | tensor_damages()
+)
 OURS["exchange_digests"] = exchange_digests
-PUBLISHED = byte_damages(CONFIG, "pytorch_model.bin", TOKENIZER) | json_damages() | tensor_damages()
+PUBLISHED = (
+    byte_damages(CONFIG, "pytorch_model.bin", TOKENIZER)
+    | json_damages()
+    | tensor_damages()
+)
 
 pytestmark = pytest.mark.timeout(120)
 TRIES = pytest.mark.parametrize("tries", [1, pytest.param(25, marks=pytest.mark.slow)])
@@ -53,7 +66,13 @@ TRIES = pytest.mark.parametrize("tries", [1, pytest.param(25, marks=pytest.mark.
 def save_ours(folder: Path, tokenizer: Tokenizer, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = ScannerModel(MODEL, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+        model = ScannerModel(
+            MODEL,
+            match_embedding=True,
+            lexical_prior=True,
+            surroundings=True,
+            soft=True,
+        )
         vectors = table_of(("ship", "boat"), torch.rand(2, 3).numpy(), "a model (MIT)")
     settings = replace(SETTINGS, training={"steps": seed})
     save_checkpoint(folder, model, settings, tokenizer, word_vectors=vectors)
@@ -64,12 +83,17 @@ def save_published(folder: Path, tokenizer: Tokenizer, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         state = ScannerModel(MODEL).state_dict()
-    torch.save(state | {"lm_head.weight": state["backbone.embedding.weight"]}, folder / "pytorch_model.bin")
+    torch.save(
+        state | {"lm_head.weight": state["backbone.embedding.weight"]},
+        folder / "pytorch_model.bin",
+    )
     (folder / CONFIG).write_text(json.dumps(MODEL.to_dict()))
     tokenizer.save(str(folder / TOKENIZER))
 
 
-def pair(folder: Path, tokenizer: Tokenizer, save: Callable[[Path, Tokenizer, int], None]) -> Path:
+def pair(
+    folder: Path, tokenizer: Tokenizer, save: Callable[[Path, Tokenizer, int], None]
+) -> Path:
     """An intact checkpoint, and beside it another with other weights and another tokenizer."""
     save(folder / "intact", tokenizer, 1)
     parsed = json.loads(tokenizer.to_str())
@@ -85,7 +109,9 @@ def ours(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def published(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(
+    tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     return pair(tmp_path_factory.mktemp("published"), tiny_tokenizer, save_published)
 
 
@@ -122,7 +148,9 @@ def load(folder: Path) -> Checkpoint | None:
 
 @TRIES
 @pytest.mark.parametrize("name", OURS)
-def test_what_has_digests_is_itself_or_refused(name: str, tries: int, ours: Path, attempt: Attempt) -> None:
+def test_what_has_digests_is_itself_or_refused(
+    name: str, tries: int, ours: Path, attempt: Attempt
+) -> None:
     intact = content(load_checkpoint(ours))
     for seed in range(tries):
         with attempt(f"our layout: {name}"):

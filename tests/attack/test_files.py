@@ -18,7 +18,9 @@ from tests.attack.conftest import Attempt, assert_one_line
 from tests.attack.hostile_files import SHAPES, hostile_file, pdf_of_equal_pages
 
 pytestmark = pytest.mark.timeout(120)
-SIZES = pytest.mark.parametrize("size", [30, pytest.param(3_000, marks=pytest.mark.slow)])
+SIZES = pytest.mark.parametrize(
+    "size", [30, pytest.param(3_000, marks=pytest.mark.slow)]
+)
 
 
 def cost(shape: str, size: int) -> tuple[float, float]:
@@ -66,7 +68,9 @@ def mutated_file(name: str, data: bytes, rng: random.Random) -> bytes:
         return mutated(data, rng)
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
-        chosen = rng.choice([part for part in old.namelist() if part.startswith("word/")])
+        chosen = rng.choice(
+            [part for part in old.namelist() if part.startswith("word/")]
+        )
         for part in old.namelist():
             content = old.read(part)
             new.writestr(part, mutated(content, rng) if part == chosen else content)
@@ -75,17 +79,23 @@ def mutated_file(name: str, data: bytes, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("tries", [1, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_damaged_files_are_read_or_told_in_one_line(shape: str, tries: int, attempt: Attempt) -> None:
+def test_damaged_files_are_read_or_told_in_one_line(
+    shape: str, tries: int, attempt: Attempt
+) -> None:
     name, data = hostile_file(shape, 12)
     for seed in range(tries):
         with attempt(f"damaged files: {shape.partition(':')[0]}"):
             try:
-                found = read_bytes(name, mutated_file(name, data, random.Random(f"{shape} {seed}")))
+                found = read_bytes(
+                    name, mutated_file(name, data, random.Random(f"{shape} {seed}"))
+                )
             except ValueError as error:
                 assert_one_line(str(error))
                 continue
             end = 0
-            for unit in segment_blocks(found.text, found.blocks, SentenceSegmenter().segment):
+            for unit in segment_blocks(
+                found.text, found.blocks, SentenceSegmenter().segment
+            ):
                 assert end <= unit.start < unit.end <= len(found.text)
                 end = unit.end
 
@@ -94,7 +104,14 @@ def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
     pytest.importorskip("pypdfium2", reason="the extra files is not installed")
     with attempt("files: pdf"):
         began = time.monotonic()
-        with contextlib.suppress(ValueError):  # on a slow machine no page is read in time
-            assert "read " in read_bytes("a.pdf", pdf_of_equal_pages(4_000, 2_000), seconds=1.5).notes[-1]
+        with contextlib.suppress(
+            ValueError
+        ):  # on a slow machine no page is read in time
+            assert (
+                "read "
+                in read_bytes(
+                    "a.pdf", pdf_of_equal_pages(4_000, 2_000), seconds=1.5
+                ).notes[-1]
+            )
         assert time.monotonic() - began < 60
         assert read_bytes("a.pdf", pdf_of_equal_pages(2, 2)).text.count("Hello.") == 4

@@ -45,11 +45,19 @@ sys.exit(str(told) if told else 0)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["torch", "numba"])
-def test_reading_connects_to_nothing_and_writes_nothing(tmp_path: Path, backend: str) -> None:
+def test_reading_connects_to_nothing_and_writes_nothing(
+    tmp_path: Path, backend: str
+) -> None:
     cache, here = tmp_path / "cache", tmp_path / "here"
     here.mkdir()
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache)}
-    environment.pop("HF_HUB_OFFLINE", None)  # not requested at all, rather than forbidden
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(cache),
+    }
+    environment.pop(
+        "HF_HUB_OFFLINE", None
+    )  # not requested at all, rather than forbidden
     environment.pop("TRANSFORMERS_OFFLINE", None)
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, backend],

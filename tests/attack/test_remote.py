@@ -48,13 +48,21 @@ def answering(written: Written) -> Iterator[str]:
 
 
 def reply(content: bytes, status: str = "200 OK", *headers: str) -> Written:
-    lines = (f"HTTP/1.1 {status}", *headers, f"content-length: {len(content)}", "connection: close")
+    lines = (
+        f"HTTP/1.1 {status}",
+        *headers,
+        f"content-length: {len(content)}",
+        "connection: close",
+    )
     return lambda write: write("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
 
 
 def packed(megabytes: int) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return b"".join(packer.compress(bytes(2**20)) for _ in range(megabytes)) + packer.flush()
+    return (
+        b"".join(packer.compress(bytes(2**20)) for _ in range(megabytes))
+        + packer.flush()
+    )
 
 
 def endless(write: Callable[[bytes], object]) -> None:
@@ -123,7 +131,10 @@ def test_other_calls_check_their_replies(attempt: Attempt, name: str) -> None:
         with attempt("remote: wrong replies"), answering(reply(content)) as url:
             remote = RemoteScanner(url, timeout=20)
             if name == "units":
-                remote.__dict__["_model"] = {"segmenter": "other", "uses_collection": False}
+                remote.__dict__["_model"] = {
+                    "segmenter": "other",
+                    "uses_collection": False,
+                }
             with pytest.raises(RemoteError, match="/v1/") as raised:
                 call(remote)
             assert_one_line(str(raised.value))
@@ -135,7 +146,9 @@ FLOODS: dict[str, Written] = {
     "packed": reply(packed(400), "200 OK", "content-encoding: gzip"),
     "packed twice": reply(packed(20), "200 OK", "content-encoding: gzip, gzip"),
     "packed with an error": reply(packed(400), "400 No", "content-encoding: gzip"),
-    "a message that acts": reply(json.dumps({"message": "\x1b]0;a\x07\r\n\u202eb"}).encode(), "400 No"),
+    "a message that acts": reply(
+        json.dumps({"message": "\x1b]0;a\x07\r\n\u202eb"}).encode(), "400 No"
+    ),
     "a message that is none": reply(b'{"message": {"a": [1, 2]}}', "500 No"),
     "a deep message": reply(b"[" * 60_000, "404 No"),
     "a redirect": reply(b"", "308 Elsewhere", "location: http://127.0.0.1:9/v1/score"),
@@ -149,7 +162,9 @@ FLOODS: dict[str, Written] = {
 def test_a_flood_ends_in_bounded_memory(attempt: Attempt, name: str) -> None:
     with attempt("remote: floods"), answering(FLOODS[name]) as url:
         with pytest.raises(RemoteError) as raised:
-            RemoteScanner(url, timeout=30, retries=0).score_units("Who left?", TEXT, UNITS)
+            RemoteScanner(url, timeout=30, retries=0).score_units(
+                "Who left?", TEXT, UNITS
+            )
         assert_one_line(str(raised.value))
         assert "x1b" not in str(raised.value)
 
@@ -157,9 +172,14 @@ def test_a_flood_ends_in_bounded_memory(attempt: Attempt, name: str) -> None:
 LATE: dict[str, Written] = {
     "drips": dripping,
     "is silent": lambda write: time.sleep(8),
-    "sends half": lambda write: (write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), time.sleep(8)),
+    "sends half": lambda write: (
+        write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+        time.sleep(8),
+    ),
     "asks for patience": reply(b"{}", "429 Later", "retry-after: 3600"),
-    "asks for endless patience": reply(b"{}", "503 Later", "retry-after: " + "9" * 5_000),
+    "asks for endless patience": reply(
+        b"{}", "503 Later", "retry-after: " + "9" * 5_000
+    ),
 }
 
 
@@ -168,7 +188,9 @@ def test_the_time_is_that_of_the_whole_call(name: str) -> None:
     with answering(LATE[name]) as url:
         started = time.monotonic()
         with pytest.raises(RemoteError):
-            RemoteScanner(url, timeout=0.4, retries=50).score_units("Who left?", TEXT, UNITS)
+            RemoteScanner(url, timeout=0.4, retries=50).score_units(
+                "Who left?", TEXT, UNITS
+            )
         assert time.monotonic() - started < 6
 
 
@@ -195,11 +217,15 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(url: str) -> None:
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
 @pytest.mark.parametrize("token", ["own", None, ""])
 def test_a_copy_has_the_same_token(
-    copied: Callable[[RemoteScanner], RemoteScanner], token: str | None, monkeypatch: pytest.MonkeyPatch
+    copied: Callable[[RemoteScanner], RemoteScanner],
+    token: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SPSCANNER_TOKEN", "of-the-environment")
     with answering(reply(b'{"logits": [[1, 2]]}')) as url:
         remote = RemoteScanner(url, token=token)
         twin = copied(remote)
         assert twin._token == remote._token
-        np.testing.assert_array_equal(twin.score_units("Who left?", TEXT, UNITS), [1, 2])
+        np.testing.assert_array_equal(
+            twin.score_units("Who left?", TEXT, UNITS), [1, 2]
+        )

@@ -29,7 +29,14 @@ from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 from tests.apps.cli.test_serve import serving
-from tests.apps.serving.conftest import POSTED, Asking, connected, running, serve, wait_until
+from tests.apps.serving.conftest import (
+    POSTED,
+    Asking,
+    connected,
+    running,
+    serve,
+    wait_until,
+)
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_requests import Hostile, hostile_request
 from tests.word import docx, paragraph
@@ -44,7 +51,10 @@ SHORT = {"query": "Who left?", "text": "He left. She stayed."}
 
 @pytest.fixture(scope="module")
 def client(tiny_scanner: Scanner) -> Iterator[httpx.Client]:
-    with running(create_app(tiny_scanner)) as url, httpx.Client(base_url=url, timeout=60) as asking:
+    with (
+        running(create_app(tiny_scanner)) as url,
+        httpx.Client(base_url=url, timeout=60) as asking,
+    ):
         yield asking
 
 
@@ -55,7 +65,9 @@ def sent(client: httpx.Client, path: str, body: bytes) -> httpx.Response:
 def filled(start: str, item: str, end: str, size: int = 2**20) -> bytes:
     """JSON of about a given size: numbered items between a start and an end."""
     return (
-        start + ",".join(item.replace("#", f"{n:x}") for n in range(size // (len(item) + 4))) + end
+        start
+        + ",".join(item.replace("#", f"{n:x}") for n in range(size // (len(item) + 4)))
+        + end
     ).encode()
 
 
@@ -63,14 +75,39 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
     "numbers as texts": ("/v1/count_tokens", '{"texts":[', "7", "]}"),
     "objects as texts": ("/rerank", '{"query":"q","texts":[', "{}", "]}"),
     "lists as documents": ("/v1/rerank", '{"query":"q","documents":[', "[]", "]}"),
-    "objects that hold lists": ("/v2/rerank", '{"query":"q","documents":[', '{"text":[[]]}', "]}"),
-    "a document of many fields": ("/v2/rerank", '{"query":"q","documents":[{', '"#":[]', "}]}"),
-    "names of fields": ("/v1/rerank", '{"query":"q","documents":[{"t":"x"}],"rank_fields":[', '"t"', "]}"),
+    "objects that hold lists": (
+        "/v2/rerank",
+        '{"query":"q","documents":[',
+        '{"text":[[]]}',
+        "]}",
+    ),
+    "a document of many fields": (
+        "/v2/rerank",
+        '{"query":"q","documents":[{',
+        '"#":[]',
+        "}]}",
+    ),
+    "names of fields": (
+        "/v1/rerank",
+        '{"query":"q","documents":[{"t":"x"}],"rank_fields":[',
+        '"t"',
+        "]}",
+    ),
     "true as requests": ("/v1/score", '{"requests":[', "true", "]}"),
-    "wrong units": ("/v1/score", '{"requests":[{"query":"q","text":"a","units":[', '["a"]', "]}]}"),
+    "wrong units": (
+        "/v1/score",
+        '{"requests":[{"query":"q","text":"a","units":[',
+        '["a"]',
+        "]}]}",
+    ),
     "short texts": ("/v1/segment", '{"texts":[', '""', "]}"),
     "unknown fields": ("/v1/scan", '{"query":"q","text":"a b.",', '"#":1', "}"),
-    "unknown fields with lists": ("/v1/page", '{"query":"q","text":"a b.",', '"x#":[[1]]', "}"),
+    "unknown fields with lists": (
+        "/v1/page",
+        '{"query":"q","text":"a b.",',
+        '"x#":[[1]]',
+        "}",
+    ),
     "documents in a text": ("/v1/scan", '{"query":"q","text":[', '{"":0}', "]}"),
     "nested": ("/v1/scan", '{"query":"q","text":', "[" * 5_000, "}"),
 }
@@ -88,8 +125,14 @@ def test_a_body_of_wrong_items_is_refused_in_little_memory(
         assert client.get("/health").status_code == 200
 
 
-def test_fields_are_counted_before_they_are_joined(client: httpx.Client, attempt: Attempt) -> None:
-    for names, size in ((["a"] * 900, 20_000), (["a", "b"] * 400, 30_000), (["b"] * 1_000, 9_000)):
+def test_fields_are_counted_before_they_are_joined(
+    client: httpx.Client, attempt: Attempt
+) -> None:
+    for names, size in (
+        (["a"] * 900, 20_000),
+        (["a", "b"] * 400, 30_000),
+        (["b"] * 1_000, 9_000),
+    ):
         document = {"a": "x" * size, "b": "y" * size}
         with attempt("server: fields that multiply"):
             body = {"query": "q?", "documents": [document], "rank_fields": names}
@@ -99,20 +142,35 @@ def test_fields_are_counted_before_they_are_joined(client: httpx.Client, attempt
 RETURNED: dict[str, tuple[bytes, int]] = {
     "half a character": (rb'{"text": "He left.", "x": "\ud8ff!"}', 200),
     "half a character as a name": (rb'{"text": "He left.", "\udc01": 1}', 200),
-    "half a character in a list": (rb'{"text": "He left.", "to": ["a\\\ud801", "\\ud801"]}', 200),
+    "half a character in a list": (
+        rb'{"text": "He left.", "to": ["a\\\ud801", "\\ud801"]}',
+        200,
+    ),
     "an infinite number": (b'{"text": "He left.", "x": -Infinity}', 422),
     "a number beyond all": (b'{"text": "He left.", "x": 1e999}', 422),
     "deep lists": (b'{"text": "He left.", "x": ' + b"[" * 150 + b"]" * 150 + b"}", 422),
-    "deep objects": (b'{"text": "He left.", "x": ' + b'{"y":' * 900 + b"1" + b"}" * 901, 422),
+    "deep objects": (
+        b'{"text": "He left.", "x": ' + b'{"y":' * 900 + b"1" + b"}" * 901,
+        422,
+    ),
     "many digits": (b'{"text": "He left.", "x": ' + b"8" * 4_000 + b"}", 200),
-    "usual values": ('{"text": "He left.", "x": [1, 2.5, null, true], "ü": "é\U0001f600"}'.encode(), 200),
+    "usual values": (
+        '{"text": "He left.", "x": [1, 2.5, null, true], "ü": "é\U0001f600"}'.encode(),
+        200,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", RETURNED)
-def test_a_returned_document_is_what_was_sent_or_refused(client: httpx.Client, name: str) -> None:
+def test_a_returned_document_is_what_was_sent_or_refused(
+    client: httpx.Client, name: str
+) -> None:
     document, status = RETURNED[name]
-    body = b'{"query": "Who left?", "return_documents": true, "documents": [' + document + b"]}"
+    body = (
+        b'{"query": "Who left?", "return_documents": true, "documents": ['
+        + document
+        + b"]}"
+    )
     answer = sent(client, "/v1/rerank", body)
     assert answer.status_code == status, answer.text
     if status == 200:
@@ -122,11 +180,15 @@ def test_a_returned_document_is_what_was_sent_or_refused(client: httpx.Client, n
             assert "\ufffd!" in got
     if name in ("usual values", "many digits"):
         assert answer.json()["results"][0]["document"] == json.loads(document)
-    if name == "half a character in a list":  # an escaped backslash does not begin a surrogate
+    if (
+        name == "half a character in a list"
+    ):  # an escaped backslash does not begin a surrogate
         assert answer.json()["results"][0]["document"]["to"] == ["a\\\ufffd", "\\ud801"]
 
 
-def test_what_the_model_reads_counts_not_what_the_caller_says_the_text_is(serve: Serve) -> None:
+def test_what_the_model_reads_counts_not_what_the_caller_says_the_text_is(
+    serve: Serve,
+) -> None:
     client = serve(request_characters=2_000)
 
     def asked(text: str, *units: tuple[int, int, str | None], query: str = "q?") -> int:
@@ -141,7 +203,9 @@ def test_what_the_model_reads_counts_not_what_the_caller_says_the_text_is(serve:
     long = Unit(0, 1, "It rained. " * 9_000)
     pipeline = client.queue.pipeline
     for text, units in (("a", [long]), ("ab", [long, long._replace(start=1, end=2)])):
-        assert Job([pipeline.request("q?", text, units)], "a", 1.0).characters > 90_000 * len(units)
+        assert Job(
+            [pipeline.request("q?", text, units)], "a", 1.0
+        ).characters > 90_000 * len(units)
 
 
 LONG = "The keeper left the island in winter. " * 20_000
@@ -149,11 +213,17 @@ WORK: dict[str, tuple[str, dict[str, Any]]] = {
     "scan": ("/v1/scan", {"query": "q?", "text": LONG}),
     "segment": ("/v1/segment", {"texts": [LONG, LONG]}),
     "count_tokens": ("/v1/count_tokens", {"texts": [LONG, LONG]}),
-    "score": ("/v1/score", {"requests": [{"query": "q?", "text": LONG, "units": [[0, 9, None]]}]}),
+    "score": (
+        "/v1/score",
+        {"requests": [{"query": "q?", "text": LONG, "units": [[0, 9, None]]}]},
+    ),
     "pasted text": ("/v1/page", {"query": "q?", "text": LONG}),
     "preparing": ("/v1/prepare", {"text": LONG}),
     **{
-        ending: ("/v1/page", {"query": "q?", "name": f"a.{ending}", "file": b64encode(content).decode()})
+        ending: (
+            "/v1/page",
+            {"query": "q?", "name": f"a.{ending}", "file": b64encode(content).decode()},
+        )
         for ending, content in {
             "md": b"# a\n" * 90_000,
             "html": b"<p>a" * 90_000,
@@ -170,11 +240,18 @@ def test_all_work_has_the_same_limit_of_time(serve: Serve, name: str) -> None:
     client = serve(seconds=0.02)
     path, body = WORK[name]
     answer = client.post(path, json=body)
-    assert (answer.status_code, "within 0.02 s" in answer.json()["message"]) == (504, True)
+    assert (answer.status_code, "within 0.02 s" in answer.json()["message"]) == (
+        504,
+        True,
+    )
 
 
-@pytest.mark.parametrize("text", ["# a\n" * 40_000, "|a|b|\n|-|-|\n" + "|x|y|\n" * 40_000, "- a\n" * 40_000])
-def test_cutting_a_text_of_many_blocks_can_be_ended(tiny_scanner: Scanner, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["# a\n" * 40_000, "|a|b|\n|-|-|\n" + "|x|y|\n" * 40_000, "- a\n" * 40_000]
+)
+def test_cutting_a_text_of_many_blocks_can_be_ended(
+    tiny_scanner: Scanner, text: str
+) -> None:
     blocks = read_bytes("a.md", text.encode()).blocks
     asked: list[int] = []
     tiny_scanner.reading.cut_blocks(text, blocks, lambda: asked.append(0))
@@ -182,10 +259,14 @@ def test_cutting_a_text_of_many_blocks_can_be_ended(tiny_scanner: Scanner, text:
 
 
 @pytest.mark.parametrize("name", ["segment", "preparing"])
-def test_work_whose_client_left_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_work_whose_client_left_is_given_up(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     pieces: list[int] = []
     stop_if = service.stop_if
-    monkeypatch.setattr(service, "stop_if", lambda *given: pieces.append(1) or stop_if(*given))
+    monkeypatch.setattr(
+        service, "stop_if", lambda *given: pieces.append(1) or stop_if(*given)
+    )
     client = serve()
     path, given = WORK[name]
     body = json.dumps({key: value * 2 for key, value in given.items()}).encode()
@@ -226,14 +307,19 @@ def test_connections_that_ask_nothing_keep_nobody_out(
         assert httpx.get(f"{client.base_url}/health").status_code == 200
         right = {"authorization": "Bearer a-secret"}
         assert (
-            httpx.post(f"{client.base_url}/v1/scan", json=SHORT, headers=right, timeout=60).status_code == 200
+            httpx.post(
+                f"{client.base_url}/v1/scan", json=SHORT, headers=right, timeout=60
+            ).status_code
+            == 200
         )
         assert all(is_closed(one) for one in silent[:20])
         for one in silent:
             one.close()
 
 
-def test_a_slow_request_is_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt) -> None:
+def test_a_slow_request_is_closed(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
+) -> None:
     monkeypatch.setattr(access, "SILENT_SECONDS", 0.3)
     client = serve(token="a-secret")
     head = b"POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
@@ -242,12 +328,16 @@ def test_a_slow_request_is_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch,
             assert is_closed(connection)
 
 
-def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attempt) -> None:
+def test_memory_of_bodies_is_counted_as_they_arrive(
+    serve: Serve, attempt: Attempt
+) -> None:
     client = serve(waiting_characters=100_000, transfer_seconds=20)
     with attempt(DOORS):
         head = POSTED.format("/v1/scan", 90_000).encode()
         announced = [connected(client, head) for _ in range(6)]
-        assert client.post("/v1/scan", json=SHORT).status_code == 200  # bodies that are not sent do not count
+        assert (
+            client.post("/v1/scan", json=SHORT).status_code == 200
+        )  # bodies that are not sent do not count
         chunk = (
             head.replace(b"content-length: 90000", b"transfer-encoding: chunked")
             + b"9c40\r\n"
@@ -265,7 +355,8 @@ def test_memory_of_bodies_is_counted_as_they_arrive(serve: Serve, attempt: Attem
 
 
 HOSTS = [
-    *("testserver localhost.evil.example 127.0.0.1.evil.example localhost:x evil@localhost".split()),
+    *"testserver localhost.evil.example 127.0.0.1.evil.example localhost:x"
+    " evil@localhost".split(),
     *(
         "",
         "evil.example\r\nhost: localhost",
@@ -279,14 +370,18 @@ HOSTS = [
 def test_names_of_other_machines_and_second_ones_are_refused(
     client: httpx.Client, host: str, attempt: Attempt
 ) -> None:
-    request = f"GET /v1/models HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
+    request = (
+        f"GET /v1/models HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
+    )
     with attempt(DOORS), connected(client, request) as connection:
         assert connection.recv(100).startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
     assert client.get("/health", headers={"host": "localhost:80"}).status_code == 200
 
 
 def archive(**changed: Any) -> bytes:
-    arrays = CollectionIndex.of([["The keeper left.", "It rained."]]).to_arrays() | changed
+    arrays = (
+        CollectionIndex.of([["The keeper left.", "It rained."]]).to_arrays() | changed
+    )
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
@@ -302,28 +397,49 @@ def damaged_archives() -> Iterator[bytes]:
         yield archive(**{name: np.array(["a", "b"])})
         yield archive(**{name: np.full(3, 2**62)})
         yield archive(**{name: np.zeros((2, 0, 3), np.float16)})
-    for old, new in ((b"(1,)", b"(9,)"), (b"'<i4'", b"'|O8'"), (b"'shape': (", b"'shape': -"), (b"}", b"{")):
+    for old, new in (
+        (b"(1,)", b"(9,)"),
+        (b"'<i4'", b"'|O8'"),
+        (b"'shape': (", b"'shape': -"),
+        (b"}", b"{"),
+    ):
         yield whole.replace(old, new)
 
 
-def test_damaged_collections_are_refused(client: httpx.Client, attempt: Attempt) -> None:
+def test_damaged_collections_are_refused(
+    client: httpx.Client, attempt: Attempt
+) -> None:
     for content in damaged_archives():
         with attempt("server: damaged collections"):
-            answer = client.put(f"/v1/collections/{sha256(content).hexdigest()}", content=content)
-            assert answer.status_code in (204, 422), answer.text  # parts that nothing reads may be damaged
+            answer = client.put(
+                f"/v1/collections/{sha256(content).hexdigest()}", content=content
+            )
+            assert answer.status_code in (
+                204,
+                422,
+            ), answer.text  # parts that nothing reads may be damaged
     assert client.get("/health").status_code == 200
 
 
-def test_collections_have_a_budget(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collections_have_a_budget(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "COLLECTION_BYTES", 90_000)
     client = serve()
 
     def put(words: int, name: str) -> tuple[str, int]:
-        index = CollectionIndex.of([[f"{name}{number} left" for number in range(words)]])
+        index = CollectionIndex.of(
+            [[f"{name}{number} left" for number in range(words)]]
+        )
         buffer = io.BytesIO()
         np.savez(buffer, **index.to_arrays())
         digest = sha256(buffer.getvalue()).hexdigest()
-        return digest, client.put(f"/v1/collections/{digest}", content=buffer.getvalue()).status_code
+        return (
+            digest,
+            client.put(
+                f"/v1/collections/{digest}", content=buffer.getvalue()
+            ).status_code,
+        )
 
     def known(digest: str) -> bool:
         requests = [{"query": "q?", "text": "He left.", "units": [(0, 8, None)]}]
@@ -340,7 +456,9 @@ def test_collections_have_a_budget(serve: Serve, monkeypatch: pytest.MonkeyPatch
     assert known(newest)
 
 
-def test_requests_of_every_kind_get_an_answer(client: httpx.Client, attempt: Attempt) -> None:
+def test_requests_of_every_kind_get_an_answer(
+    client: httpx.Client, attempt: Attempt
+) -> None:
     random = Random(1)
     for _ in range(60):
         asked = hostile_request(random, 3_000)
@@ -350,12 +468,16 @@ def test_requests_of_every_kind_get_an_answer(client: httpx.Client, attempt: Att
 
 def answered(client: httpx.Client, asked: Hostile) -> int:
     kind = {"content-type": "application/json"}
-    return client.request(asked.method, asked.path, content=asked.body, headers=kind).status_code
+    return client.request(
+        asked.method, asked.path, content=asked.body, headers=kind
+    ).status_code
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Path, attempt: Attempt) -> None:
+def test_no_request_fills_the_memory_or_silences_the_server(
+    tiny_checkpoint: Path, attempt: Attempt
+) -> None:
     limits = ("--max-body-mb", 8, "--max-seconds", 10, "--device", "cpu")
     with serving(tiny_checkpoint, *limits) as (process, url):
         assert process.stderr is not None
@@ -363,7 +485,9 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
         over, silences = threading.Event(), []
 
         def computed() -> float:
-            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = (
+                Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            )
             return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
         def watch() -> None:
@@ -382,15 +506,21 @@ def test_no_request_fills_the_memory_or_silences_the_server(tiny_checkpoint: Pat
             with httpx.Client(base_url=url, timeout=600) as asking:
                 for _ in range(500):
                     asked = hostile_request(random, 7_900_000)
-                    found.append((asked._replace(body=asked.body[:300]), answered(asking, asked)))
+                    found.append(
+                        (asked._replace(body=asked.body[:300]), answered(asking, asked))
+                    )
             return found
 
         with ThreadPoolExecutor(4) as clients:
-            for asked, status in (each for found in clients.map(ask, range(4)) for each in found):
+            for asked, status in (
+                each for found in clients.map(ask, range(4)) for each in found
+            ):
                 with attempt("server: drawn requests"):
                     assert status < 500 or status == 504, asked
         over.set()
         watcher.join()
-        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+        (peak,) = re.findall(
+            r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text()
+        )
         assert int(peak) < 2**20
         assert max(silences) < 2

@@ -31,7 +31,9 @@ def drawn(kind: str, seed: int, size: int) -> tuple[str, str]:
     rng = random.Random(f"{kind} {seed}")
     text = KINDS[kind](rng, size)
     hostile = KINDS[kind](rng, 20)[:60]
-    return (hostile if hostile.strip() and rng.random() < 0.5 else "Who signed the treaty?"), text
+    return (
+        hostile if hostile.strip() and rng.random() < 0.5 else "Who signed the treaty?"
+    ), text
 
 
 @TRIES
@@ -45,13 +47,22 @@ def test_scan(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) ->
 
 @TRIES
 @EACH_KIND
-def test_classes_of_both_frameworks(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
+def test_classes_of_both_frameworks(
+    kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt
+) -> None:
     for seed in range(tries):
         query, text = drawn(kind, seed, 600)
         with attempt(f"frameworks: {kind}"):
-            expected = {(s.start, s.end) for s in tiny_scanner.scan(query, text).sentences}
+            expected = {
+                (s.start, s.end) for s in tiny_scanner.scan(query, text).sentences
+            }
             for host in ALL:
-                found = host.ask([Doc(text, "d", {"source": text[:30]})], query, scanner=tiny_scanner, k=None)
+                found = host.ask(
+                    [Doc(text, "d", {"source": text[:30]})],
+                    query,
+                    scanner=tiny_scanner,
+                    k=None,
+                )
                 assert {each.span for each in found} == expected
                 for each in found:
                     assert text[slice(*each.span)] == each.text
@@ -60,14 +71,23 @@ def test_classes_of_both_frameworks(kind: str, tries: int, tiny_scanner: Scanner
 
 @TRIES
 @EACH_KIND
-def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
+def test_writers(
+    kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt
+) -> None:
     for seed in range(tries):
         query, text = drawn(kind, seed, 600)
         result = tiny_scanner.scan(query, text)
-        (scanned,) = select_together([TextFile(text[:40], text)], [result], Selection(top_k=5, order="score"))
+        (scanned,) = select_together(
+            [TextFile(text[:40], text)], [result], Selection(top_k=5, order="score")
+        )
         picks = scanned.picks
-        shown = tuple(Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1))
-        both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
+        shown = tuple(
+            Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1)
+        )
+        both = (
+            Retrieval(text[:20], 9, shown, 0.1, ()),
+            Retrieval("b", 9, shown[:1], 0.1, ()),
+        )
         compared = Comparison(text[:20], TextFile(query, text), both, (), (), query)
         with attempt(f"writers: {kind}"):
             assert not INVISIBLE.search(render_documents([scanned], io.StringIO()))

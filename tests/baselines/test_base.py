@@ -27,11 +27,20 @@ def test_the_least_recently_used_is_forgotten() -> None:
     def get(text: str) -> str:
         return kept.get(text, UNITS, lambda: made.append(text) or text.upper())  # type: ignore[func-returns-value]
 
-    assert [get(text) for text in ("a", "b", "a", "c", "a", "b")] == ["A", "B", "A", "C", "A", "B"]
+    assert [get(text) for text in ("a", "b", "a", "c", "a", "b")] == [
+        "A",
+        "B",
+        "A",
+        "C",
+        "A",
+        "B",
+    ]
     assert made == ["a", "b", "c", "b"]
 
 
-def test_equal_texts_are_one_and_other_units_another_and_what_fails_is_not_kept() -> None:
+def test_equal_texts_are_one_and_other_units_another_and_what_fails_is_not_kept() -> (
+    None
+):
     kept: TextCache[int] = TextCache(4)
     with pytest.raises(ZeroDivisionError):
         kept.get("abab", UNITS, lambda: 1 // 0)
@@ -57,7 +66,10 @@ def test_pickled_without_what_it_keeps() -> None:
         (lambda scanner: Hybrid([BM25(), scanner], unit="sentence"), True),
         (lambda scanner: Cascade(BM25(), scanner), True),
         (lambda scanner: Cascade(scanner, BM25()), True),
-        (lambda scanner: Cascade(BM25(), Hybrid([BM25(), scanner]), unit="sentence"), True),
+        (
+            lambda scanner: Cascade(BM25(), Hybrid([BM25(), scanner]), unit="sentence"),
+            True,
+        ),
         (lambda scanner: Hybrid([BM25("chunk"), scanner]), False),
         (lambda scanner: Hybrid([scanner, BM25()], unit="passage"), False),
         (lambda scanner: Hybrid([BM25(), scanner], unit=SentenceSegmenter()), False),
@@ -67,7 +79,9 @@ def test_pickled_without_what_it_keeps() -> None:
 def test_a_scanner_cuts_its_own_sentences_wherever_it_stands(
     combined: Callable[[Scanner], Scorer], own: bool, windowed_checkpoint: Path
 ) -> None:
-    scanner = Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32")
+    scanner = Scanner.from_pretrained(
+        windowed_checkpoint, device="cpu", dtype="float32"
+    )
     units = segment(combined(scanner), SMALL_TEXT)
     assert (units == scanner.segment(SMALL_TEXT)) is own
     assert scanner.segment(SMALL_TEXT) != SentenceSegmenter().segment(SMALL_TEXT)
@@ -93,13 +107,22 @@ def test_units_are_the_text(text: str, unit: Any) -> None:
 
 def test_passages_end_at_blank_lines() -> None:
     text = "One\nline. \n\n Two. \r\n\t\r\nThree."
-    passages = [text[unit.start : unit.end] for unit in segmenter_of("passage").segment(text)]
+    passages = [
+        text[unit.start : unit.end] for unit in segmenter_of("passage").segment(text)
+    ]
     assert passages == ["One\nline.", "Two.", "Three."]
 
 
 @pytest.mark.parametrize(
     ("unit", "units"),
-    [("chunk:1", 5), ("chunk:2", 3), ("chunk:300", 1), ("chunk", 1), ("document", 1), ("sentence", 1)],
+    [
+        ("chunk:1", 5),
+        ("chunk:2", 3),
+        ("chunk:300", 1),
+        ("chunk", 1),
+        ("document", 1),
+        ("sentence", 1),
+    ],
 )
 def test_chunks_of_so_many_words(unit: Any, units: int) -> None:
     segmenter = segmenter_of(unit)
@@ -154,15 +177,21 @@ READ = [
 
 
 def words(text: str) -> list[str]:
-    return [word for word in text.replace("-", " ").split() if any(map(str.isalnum, word))]
+    return [
+        word for word in text.replace("-", " ").split() if any(map(str.isalnum, word))
+    ]
 
 
 def test_a_unit_has_its_headings_and_its_header() -> None:
-    assert [words(unit.own_text(TABLES.text)) for unit in ROWS] == list(map(words, READ))
+    assert [words(unit.own_text(TABLES.text)) for unit in ROWS] == list(
+        map(words, READ)
+    )
     assert Unit(0, 1, "").own_text("ab") == "a"
 
 
 def test_rows_are_found_by_the_header_of_their_table() -> None:
     scores = BM25().score_units("Which toll is paid?", TABLES.text, ROWS)
     assert (scores > -1).tolist() == [False, True, True, False, False]
-    assert list(map(words, Dense(letters).passages_of(TABLES.text, ROWS))) == list(map(words, READ))
+    assert list(map(words, Dense(letters).passages_of(TABLES.text, ROWS))) == list(
+        map(words, READ)
+    )

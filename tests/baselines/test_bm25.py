@@ -22,7 +22,9 @@ def units_of(sentences: list[str]) -> tuple[str, list[Unit]]:
     return "\n".join(sentences), units
 
 
-def bm25_by_hand(query: list[str], sentences: list[list[str]], k1: float, b: float) -> list[float]:
+def bm25_by_hand(
+    query: list[str], sentences: list[list[str]], k1: float, b: float
+) -> list[float]:
     """Robertson's formula with Lucene's idf, written out."""
     mean = sum(map(len, sentences)) / len(sentences)
     scores = []
@@ -39,19 +41,28 @@ def bm25_by_hand(query: list[str], sentences: list[list[str]], k1: float, b: flo
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=6),
+    st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=6
+    ),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True),
 )
-def test_is_bm25_and_tf_idf_with_a_large_k1(sentences: list[list[str]], query: list[str]) -> None:
+def test_is_bm25_and_tf_idf_with_a_large_k1(
+    sentences: list[list[str]], query: list[str]
+) -> None:
     text, units = units_of([" ".join(words) for words in sentences])
     for k1, b in ((1.2, 0.6), (10**6, 0)):
         got = BM25(k1=k1, b=b).raw_scores(" ".join(query), text, units)
-        np.testing.assert_allclose(got, bm25_by_hand(query, sentences, k1, b), rtol=1e-4, atol=1e-6 / k1)
+        np.testing.assert_allclose(
+            got, bm25_by_hand(query, sentences, k1, b), rtol=1e-4, atol=1e-6 / k1
+        )
 
 
 def test_stems_and_stop_words() -> None:
     text, units = units_of(["The otters were swimming.", "The of and which?"])
-    swim, the = (BM25().raw_scores(query, text, units) for query in ("Which otter swims", "the of which"))
+    swim, the = (
+        BM25().raw_scores(query, text, units)
+        for query in ("Which otter swims", "the of which")
+    )
     assert swim[0] > 0
     shown = 1 / (1 + np.exp(-BM25().logits(swim).astype(np.float64)))
     np.testing.assert_allclose(shown, swim / (1 + swim), atol=1e-6)
@@ -59,18 +70,32 @@ def test_stems_and_stop_words() -> None:
     assert not the.any()
 
 
-def test_words_are_kept_for_the_next_question_of_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [units_of(["An otter swims.", "A heron."]), units_of(["It rained.", "Otters, otters."])]
-    index = CollectionIndex.of([unit.model_text for unit in units] for _, units in texts)
-    asked = [[(query, text, units) for text, units in texts] for query in ("otter", "heron", "otter")]
-    expected = [BM25().score_units_many(requests, collection=index) for requests in asked]
+def test_words_are_kept_for_the_next_question_of_a_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [
+        units_of(["An otter swims.", "A heron."]),
+        units_of(["It rained.", "Otters, otters."]),
+    ]
+    index = CollectionIndex.of(
+        [unit.model_text for unit in units] for _, units in texts
+    )
+    asked = [
+        [(query, text, units) for text, units in texts]
+        for query in ("otter", "heron", "otter")
+    ]
+    expected = [
+        BM25().score_units_many(requests, collection=index) for requests in asked
+    ]
     cut: list[str] = []
     tokenize = bm25s.tokenize
-    spy = lambda given, **options: cut.extend(given) or tokenize(given, **options)  # noqa: E731
+    spy = lambda given, **options: cut.extend(given) or tokenize(given, **options)  # noqa: E731, RUF100
     monkeypatch.setattr(bm25s, "tokenize", spy)
     bm25 = BM25(keep_texts=2)
     found = [bm25.score_units_many(requests, collection=index) for requests in asked]
-    np.testing.assert_array_equal(np.concatenate(found, axis=None), np.concatenate(expected, axis=None))
+    np.testing.assert_array_equal(
+        np.concatenate(found, axis=None), np.concatenate(expected, axis=None)
+    )
     assert cut.count("It rained.") == cut.count("A heron.") == 1
 
 
@@ -95,7 +120,9 @@ def test_refused(arguments: dict[str, object], message: str) -> None:
         BM25(**arguments)  # type: ignore[arg-type]
 
 
-SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join), max_size=5)
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join), max_size=5
+)
 
 
 @given(st.lists(SENTENCES, max_size=5))
@@ -103,11 +130,17 @@ SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).ma
 def test_a_collection_is_scored_as_one_text(parts: list[list[str]]) -> None:
     query, scorer = "otter and the heron", BM25()
     texts = [units_of(part) for part in parts]
-    index = CollectionIndex.of([unit.model_text for unit in units] for _, units in texts)
-    among = scorer.score_units_many([(query, text, units) for text, units in texts], collection=index)
+    index = CollectionIndex.of(
+        [unit.model_text for unit in units] for _, units in texts
+    )
+    among = scorer.score_units_many(
+        [(query, text, units) for text, units in texts], collection=index
+    )
     whole, units = units_of([sentence for part in parts for sentence in part])
     np.testing.assert_allclose(
-        np.concatenate([np.zeros(0), *among]), scorer.score_units(query, whole, units), rtol=1e-4
+        np.concatenate([np.zeros(0), *among]),
+        scorer.score_units(query, whole, units),
+        rtol=1e-4,
     )
 
 

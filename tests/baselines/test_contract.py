@@ -29,16 +29,23 @@ from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
 TEXTS = [
-    "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!",
+    (
+        "The keeper wrote the date. He signed the treaty and the captain left. It"
+        " rained. The bell rang!"
+    ),
     "The well was dry. He \ud800 left. [SEP] <script>.",
 ]
 KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
     "bm25": lambda _: BM25(),
     "chunks": lambda _: BM25("chunk"),
     "dense": lambda folders: Dense(str(folders["bert"]), device="cpu"),
-    "crossencoder": lambda folders: CrossEncoder(folders["cross-encoder"], device="cpu"),
+    "crossencoder": lambda folders: CrossEncoder(
+        folders["cross-encoder"], device="cpu"
+    ),
     "lateinteraction": lambda folders: LateInteraction(folders["bert"], device="cpu"),
-    "mamba": lambda folders: MambaReranker(folders["mamba"], device="cpu", dtype="float32"),
+    "mamba": lambda folders: MambaReranker(
+        folders["mamba"], device="cpu", dtype="float32"
+    ),
     "propositions": lambda _: propositions_by(Says(["He signed it.", "It rained."])),
     "hybrid": lambda _: Hybrid([BM25(), Dense(letters)]),
     "cascade": lambda _: Cascade(BM25(), Dense(letters), best=2),
@@ -46,9 +53,16 @@ KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
 
 
 @pytest.fixture(scope="module")
-def folders(bert_folder: Path, cross_encoder_folder: Path, mamba_folder: Path, t5: Path) -> dict[str, Path]:
+def folders(
+    bert_folder: Path, cross_encoder_folder: Path, mamba_folder: Path, t5: Path
+) -> dict[str, Path]:
     pytest.importorskip("sentence_transformers")
-    return {"bert": bert_folder, "cross-encoder": cross_encoder_folder, "mamba": mamba_folder, "t5": t5}
+    return {
+        "bert": bert_folder,
+        "cross-encoder": cross_encoder_folder,
+        "mamba": mamba_folder,
+        "t5": t5,
+    }
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -56,14 +70,18 @@ def baseline(request: pytest.FixtureRequest, folders: dict[str, Path]) -> Baseli
     return KINDS[request.param](folders)
 
 
-def test_loading_is_silent(folders: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_is_silent(
+    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     for kind, make in KINDS.items():
         assert make(folders).name.startswith(kind) or kind == "chunks"
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("module", ["bm25s", "sentence_transformers", "transformers"])
-def test_missing_extras(module: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extras(
+    module: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     makers: dict[str, list[Callable[[], Baseline]]] = {
         "bm25s": [BM25],
         "sentence_transformers": [
@@ -94,10 +112,14 @@ LOADING: dict[str, Callable[..., Baseline]] = {
     ],
 )
 @pytest.mark.parametrize("kind", LOADING)
-def test_bad_arguments(kind: str, arguments: dict[str, Any], message: str, folders: dict[str, Path]) -> None:
+def test_bad_arguments(
+    kind: str, arguments: dict[str, Any], message: str, folders: dict[str, Path]
+) -> None:
     options = {"device": "cpu", **arguments}
     with pytest.raises(ValueError, match=message):
-        LOADING[kind](options.pop("model", folders[kind]), **options).segment("One. Two.")
+        LOADING[kind](options.pop("model", folders[kind]), **options).segment(
+            "One. Two."
+        )
 
 
 def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> None:
@@ -117,7 +139,9 @@ def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> N
     assert baseline.score_units(QUERY, "", []).shape == (0,)
 
 
-def test_several_texts_at_once_score_as_each_alone_and_as_its_pickle(baseline: Baseline) -> None:
+def test_several_texts_at_once_score_as_each_alone_and_as_its_pickle(
+    baseline: Baseline,
+) -> None:
     requests = [(QUERY, text, baseline.segment(text)) for text in ("", *TEXTS)]
     requests.append(("who left", *requests[-1][1:]))
     again: Baseline = pickle.loads(pickle.dumps(baseline))
@@ -135,11 +159,19 @@ def test_cancelled(baseline: Baseline) -> None:
 
 def test_in_a_search_the_spans_are_those_of_the_text(baseline: Baseline) -> None:
     pieces = [
-        Piece(text=text, key=name, source=name, start=0) for name, text in zip("ab", TEXTS, strict=True)
+        Piece(text=text, key=name, source=name, start=0)
+        for name, text in zip("ab", TEXTS, strict=True)
     ]
     texts = join_pieces(pieces)
-    hits = search(baseline, QUERY, texts, Selection(top_k=3, max_tokens=500, count_tokens=len))
+    hits = search(
+        baseline, QUERY, texts, Selection(top_k=3, max_tokens=500, count_tokens=len)
+    )
     assert hits
-    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
+    assert [hit.logit for hit in hits] == sorted(
+        (hit.logit for hit in hits), reverse=True
+    )
     for hit in hits:
-        assert texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end] == hit.text
+        assert (
+            texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end]
+            == hit.text
+        )

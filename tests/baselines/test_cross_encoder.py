@@ -16,7 +16,10 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 SaveBert = Callable[[Path, int | None], Path]
 
-TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+TEXT = (
+    "The keeper wrote the date. He signed the treaty and the captain left. It rained."
+    " The bell rang!"
+)
 QUERY = "Who signed the treaty?"
 
 
@@ -36,13 +39,17 @@ def reference(folder: Path, query: str, texts: list[str]) -> np.ndarray:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
         logits = [
-            model(**tokenizer(query, text, truncation=True, return_tensors="pt")).logits[0, 0].item()
+            model(**tokenizer(query, text, truncation=True, return_tensors="pt"))
+            .logits[0, 0]
+            .item()
             for text in texts
         ]
     return np.array(logits, np.float32)
 
 
-def test_scores_are_the_models_logits_in_the_order_of_the_units(reranker: CrossEncoder, folder: Path) -> None:
+def test_scores_are_the_models_logits_in_the_order_of_the_units(
+    reranker: CrossEncoder, folder: Path
+) -> None:
     units = reranker.segment(TEXT)
     texts = [TEXT[unit.start : unit.end] for unit in units]
     assert texts[2] == "It rained."
@@ -69,12 +76,19 @@ def test_remote_code_is_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert given == [True, False]
 
 
-def test_a_model_of_several_labels_is_refused(save_bert: SaveBert, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
+def test_a_model_of_several_labels_is_refused(
+    save_bert: SaveBert, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one",
+    ):
         CrossEncoder(save_bert(tmp_path, 3), device="cpu")
 
 
-def test_infinite_logits_are_refused(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_infinite_logits_are_refused(
+    reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         reranker._model,
         "predict",
@@ -84,12 +98,19 @@ def test_infinite_logits_are_refused(reranker: CrossEncoder, monkeypatch: pytest
         reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
 
 
-@pytest.mark.parametrize("key", ["activation_fn", "sbert_ce_default_activation_function"])
 @pytest.mark.parametrize(
-    "name", ["torch.seed", "torch.hub.list", "torch.nn.Module", "torch.backends.quantized", 7]
+    "key", ["activation_fn", "sbert_ce_default_activation_function"]
+)
+@pytest.mark.parametrize(
+    "name",
+    ["torch.seed", "torch.hub.list", "torch.nn.Module", "torch.backends.quantized", 7],
 )
 def test_a_folder_names_activations_of_torch_and_nothing_else(
-    folder: Path, tmp_path: Path, key: str, name: object, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    key: str,
+    name: object,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copied = Path(shutil.copytree(folder, tmp_path / "model"))
     path = copied / "config.json"
@@ -98,13 +119,18 @@ def test_a_folder_names_activations_of_torch_and_nothing_else(
     def named(function: object) -> Path:
         given = {key: function}
         path.write_text(
-            json.dumps(settings | (given if "sbert" in key else {"sentence_transformers": given}))
+            json.dumps(
+                settings
+                | (given if "sbert" in key else {"sentence_transformers": given})
+            )
         )
         return copied
 
     monkeypatch.setattr(torch, "seed", lambda: pytest.fail("was called"))
     kind = sentence_transformers.CrossEncoder
-    monkeypatch.setattr(kind, "get_default_activation_fn", lambda _: pytest.fail("was called"))
+    monkeypatch.setattr(
+        kind, "get_default_activation_fn", lambda _: pytest.fail("was called")
+    )
     with pytest.raises(ValueError, match="as an activation function"):
         CrossEncoder(named(name), device="cpu")
     for known in ("torch.nn.modules.linear.Identity", "torch.nn.Sigmoid"):

@@ -13,8 +13,9 @@ from safetensors.torch import load_file, save_file
 
 from spscanner_rag.baselines import Dense, LateInteraction, dense
 from spscanner_rag.baselines.dense import PRESETS, LateChunking, Preset
+from spscanner_rag.baselines.names import scorer_of
+from spscanner_rag.baselines.register import LoadOptions
 from spscanner_rag.encoder.sentences import Embedder, embed_checked
-from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import letters
@@ -47,24 +48,40 @@ class LlamaIndexLike:
 
 class SentenceTransformersLike:
     def encode(self, texts: list[str], **options: object) -> NDArray[np.float32]:
-        assert options == {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
+        assert options == {
+            "batch_size": 32,
+            "convert_to_numpy": True,
+            "show_progress_bar": False,
+        }
         return letters(texts)
 
 
-@pytest.mark.parametrize("embedder", [letters, LangChainLike(), LlamaIndexLike(), SentenceTransformersLike()])
+@pytest.mark.parametrize(
+    "embedder", [letters, LangChainLike(), LlamaIndexLike(), SentenceTransformersLike()]
+)
 def test_cosine_by_any_kind_of_embedder(embedder: object) -> None:
     got = Dense(embedder).raw_scores("otter", TEXT, UNITS)
-    query, passages = letters(["otter"])[0], letters([TEXT[u.start : u.end] for u in UNITS])
-    expected = passages @ query / np.linalg.norm(passages, axis=1) / np.linalg.norm(query)
+    query, passages = (
+        letters(["otter"])[0],
+        letters([TEXT[u.start : u.end] for u in UNITS]),
+    )
+    expected = (
+        passages @ query / np.linalg.norm(passages, axis=1) / np.linalg.norm(query)
+    )
     np.testing.assert_allclose(got, expected, rtol=1e-6)
-    shown = 1 / (1 + np.exp(-Dense(embedder).score_units("otter", TEXT, UNITS).astype(np.float64)))
+    shown = 1 / (
+        1
+        + np.exp(-Dense(embedder).score_units("otter", TEXT, UNITS).astype(np.float64))
+    )
     np.testing.assert_allclose(shown, (1 + expected) / 2, rtol=1e-6)
 
 
 def test_dot_product_over_the_root_of_the_width() -> None:
     got = Dense(letters, similarity="dot").score_units("otter", TEXT, UNITS)
     passages = letters([TEXT[u.start : u.end] for u in UNITS])
-    np.testing.assert_allclose(got, passages @ letters(["otter"])[0] / 26**0.5, rtol=1e-6)
+    np.testing.assert_allclose(
+        got, passages @ letters(["otter"])[0] / 26**0.5, rtol=1e-6
+    )
 
 
 class Stored(SentenceTransformersLike):
@@ -86,14 +103,20 @@ def test_the_stored_similarity_counts(stored: str, asked: Any, taken: Any) -> No
     got = Dense(Stored(stored), similarity=asked)
     assert got.similarity == taken
     expected = Dense(letters, similarity=taken).score_units("otter", TEXT, UNITS)
-    np.testing.assert_allclose(got.score_units("otter", TEXT, UNITS), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        got.score_units("otter", TEXT, UNITS), expected, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("stored", ["euclidean", "manhattan"])
 def test_a_stored_similarity_that_is_no_product_is_refused(stored: str) -> None:
-    with pytest.raises(ValueError, match=f"similarity is '{stored}'; expected 'cosine' or 'dot'"):
+    with pytest.raises(
+        ValueError, match=f"similarity is '{stored}'; expected 'cosine' or 'dot'"
+    ):
         Dense("no folder and no model", similarity=stored)  # type: ignore[arg-type] - before anything is loaded
-    with pytest.raises(ValueError, match=f"compares by '{stored}'; .* pass similarity="):
+    with pytest.raises(
+        ValueError, match=f"compares by '{stored}'; .* pass similarity="
+    ):
         Dense(Stored(stored))
 
 
@@ -105,7 +128,7 @@ def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
 
     def encoder(name: str, **options: Any) -> Embedder:
         assert options["pooling"] == "cls"
-        embed = lambda texts: seen[name].extend(texts) or letters(texts)  # noqa: E731
+        embed = lambda texts: seen[name].extend(texts) or letters(texts)  # noqa: E731, RUF100
         return Embedder(embed, embed, name)
 
     monkeypatch.setitem(PRESETS, "mine", preset)
@@ -115,9 +138,13 @@ def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
     assert (dense.similarity, seen["queries"]) == ("dot", ["Q: otter|"])
     texts = [f"P: {TEXT[u.start : u.end]}|" for u in UNITS]
     assert seen["units"] == sorted(texts, key=len)
-    Dense("mine", query_prefix="query: ", passage_prefix="").raw_scores("otter", TEXT, UNITS)
+    Dense("mine", query_prefix="query: ", passage_prefix="").raw_scores(
+        "otter", TEXT, UNITS
+    )
     assert seen["queries"][1:] == ["query: otter|"]
-    assert seen["units"][len(UNITS) :] == [text.removeprefix("P: ") for text in sorted(texts, key=len)]
+    assert seen["units"][len(UNITS) :] == [
+        text.removeprefix("P: ") for text in sorted(texts, key=len)
+    ]
 
 
 def spoiled(texts: list[str]) -> NDArray[np.float32]:
@@ -154,7 +181,9 @@ def test_zero_vectors_and_lone_surrogates() -> None:
 def test_presets() -> None:
     for name, preset in PRESETS.items():
         if preset.remote_code:
-            with pytest.raises(ValueError, match=f"'{name}' runs code from {preset.model}"):
+            with pytest.raises(
+                ValueError, match=f"'{name}' runs code from {preset.model}"
+            ):
                 Dense(name)
     with pytest.raises(ValueError, match="expected 'cosine' or 'dot'"):
         Dense(letters, similarity="l2")  # type: ignore[arg-type]
@@ -167,12 +196,15 @@ def test_presets() -> None:
         ("langchain_openai", "OpenAIEmbeddings", LangChainLike),
     ],
 )
-def test_openais_embeddings(module: str, name: str, made: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openais_embeddings(
+    module: str, name: str, made: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for absent in ("llama_index.embeddings.openai", "langchain_openai"):
         monkeypatch.setitem(sys.modules, absent, None)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(
-        ValueError, match="'openai-3' has no key; set the environment variable OPENAI_API_KEY"
+        ValueError,
+        match="'openai-3' has no key; set the environment variable OPENAI_API_KEY",
     ):
         Dense("openai-3")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -185,7 +217,9 @@ def test_openais_embeddings(module: str, name: str, made: type, monkeypatch: pyt
     dense = Dense("openai-3")
     assert (dense.name, asked) == ("dense:openai-3", ["text-embedding-3-large"])
     np.testing.assert_allclose(
-        dense.raw_scores("otter", TEXT, UNITS), Dense(letters).raw_scores("otter", TEXT, UNITS), atol=1e-6
+        dense.raw_scores("otter", TEXT, UNITS),
+        Dense(letters).raw_scores("otter", TEXT, UNITS),
+        atol=1e-6,
     )
 
 
@@ -196,12 +230,14 @@ def test_a_model_by_its_folder(
     library = pytest.importorskip("sentence_transformers")
     transformers = pytest.importorskip("transformers")
     similarity = "dot" if pooling else "cosine"
-    library.SentenceTransformer(str(bert_folder), similarity_fn_name=similarity).save(str(tmp_path / "model"))
+    library.SentenceTransformer(str(bert_folder), similarity_fn_name=similarity).save(
+        str(tmp_path / "model")
+    )
     folder = tmp_path / "model"
     monkeypatch.setitem(PRESETS, str(folder), Preset(str(folder), pooling=pooling))
     text = "the keeper wrote . the bell rang !"
     units = [Unit(0, 18, text[:18]), Unit(19, 34, text[19:])]
-    dense = scorer_of(f"dense:{folder}", Options(device="cpu"))
+    dense = scorer_of(f"dense:{folder}", LoadOptions(device="cpu"))
     assert isinstance(dense, Dense)
     assert dense.similarity == similarity, "the stored one"
     dense.similarity = "cosine"
@@ -210,10 +246,17 @@ def test_a_model_by_its_folder(
     model = transformers.BertModel.from_pretrained(bert_folder).eval()
     vectors = []
     for sentence in ("who wrote ?", text[:18], text[19:]):
-        hidden = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].detach().numpy()
+        hidden = (
+            model(**tokenizer(sentence, return_tensors="pt"))
+            .last_hidden_state[0]
+            .detach()
+            .numpy()
+        )
         vectors.append(hidden[0] if pooling == "cls" else hidden.mean(axis=0))
     query, *passages = (vector / np.linalg.norm(vector) for vector in vectors)
-    np.testing.assert_allclose(got, [passage @ query for passage in passages], atol=1e-5)
+    np.testing.assert_allclose(
+        got, [passage @ query for passage in passages], atol=1e-5
+    )
     assert dense.name == f"dense:{folder}"
 
 
@@ -231,23 +274,38 @@ def test_python_needs_permission(
 ) -> None:
     library = pytest.importorskip("sentence_transformers")
     folder = tmp_path / "model"
-    library.SentenceTransformer(str(save_bert(tmp_path / "bert", None)), device="cpu").save(str(folder))
+    library.SentenceTransformer(
+        str(save_bert(tmp_path / "bert", None)), device="cpu"
+    ).save(str(folder))
     (folder / "own_code.py").write_text(
-        f"from pathlib import Path\nPath({str(tmp_path / 'trace')!r}).touch()\nclass Own: pass\n"
+        f"from pathlib import Path\nPath({str(tmp_path / 'trace')!r}).touch()\nclass"
+        " Own: pass\n"
     )
     modules = json.loads((folder / "modules.json").read_text())
     modules[1]["type"] = "own_code.Own"
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match="trust_remote_code"):
-        scorer_of(f"dense:{folder}", Options(device="cpu"))
+        scorer_of(f"dense:{folder}", LoadOptions(device="cpu"))
     assert not (tmp_path / "trace").exists()
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
-    with pytest.raises(Exception, match="Own"):  # the class is not a module, but its file was run
-        scorer_of(f"dense:{folder}", Options(device="cpu", trust_remote_code=True))
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules")
+    )
+    with pytest.raises(
+        Exception, match="Own"
+    ):  # the class is not a module, but its file was run
+        scorer_of(f"dense:{folder}", LoadOptions(device="cpu", trust_remote_code=True))
     assert (tmp_path / "trace").exists()
 
 
-LOADERS = ["dense", "latechunking", "lateinteraction", "crossencoder", "propositions", "blocksearch", "mamba"]
+LOADERS = [
+    "dense",
+    "latechunking",
+    "lateinteraction",
+    "crossencoder",
+    "propositions",
+    "blocksearch",
+    "mamba",
+]
 
 
 @pytest.mark.parametrize("kind", [*LOADERS, "scanner"])
@@ -255,15 +313,27 @@ def test_no_folder_s_python_runs_whatever_is_answered_at_a_prompt(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")
-    classes = ("AutoConfig", "AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoTokenizer")
-    own = dict.fromkeys((*classes, "AutoModelForSequenceClassification"), "own_code.Own")
+    classes = (
+        "AutoConfig",
+        "AutoModel",
+        "AutoModelForCausalLM",
+        "AutoModelForSeq2SeqLM",
+        "AutoTokenizer",
+    )
+    own = dict.fromkeys(
+        (*classes, "AutoModelForSequenceClassification"), "own_code.Own"
+    )
     for name in ("config.json", "tokenizer_config.json"):
         (tmp_path / name).write_text(json.dumps({"model_type": "own", "auto_map": own}))
-    (tmp_path / "own_code.py").write_text(f"open({str(tmp_path / 'trace')!r}, 'w')\nclass Own: pass\n")
+    (tmp_path / "own_code.py").write_text(
+        f"open({str(tmp_path / 'trace')!r}, 'w')\nclass Own: pass\n"
+    )
     monkeypatch.setattr("builtins.input", lambda *_: "y")
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules")
+    )
     with pytest.raises((ValueError, OSError)):
-        scorer_of(f"{kind}:{tmp_path}", Options(device="cpu"))
+        scorer_of(f"{kind}:{tmp_path}", LoadOptions(device="cpu"))
     assert not (tmp_path / "trace").exists()
 
 
@@ -274,10 +344,15 @@ def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
     scores = scorer.score_units("who signed the treaty?", text, units)
     assert len(scores) == 3
     assert np.isfinite(scores).all()
-    assert scorer.score_units("who signed the treaty?", text, units[1:2])[0] != scores[1]
+    assert (
+        scorer.score_units("who signed the treaty?", text, units[1:2])[0] != scores[1]
+    )
 
 
-KEEPER = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+KEEPER = (
+    "The keeper wrote the date. He signed the treaty and the captain left. It rained."
+    " The bell rang!"
+)
 QUERY = "Who signed the treaty?"
 
 
@@ -293,13 +368,17 @@ def token_vectors(folder: Path, text: str) -> np.ndarray:
     model = transformers.BertModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
-        vectors = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+        vectors = (
+            model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+        )
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
     asked = token_vectors(folder, query)
-    return np.array([(asked @ token_vectors(folder, text).T).max(axis=1).mean() for text in texts])
+    return np.array(
+        [(asked @ token_vectors(folder, text).T).max(axis=1).mean() for text in texts]
+    )
 
 
 def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -> Path:
@@ -308,23 +387,32 @@ def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -
     folder.mkdir()
     for file in bert_folder.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    weights = {f"bert.{name}": value for name, value in load_file(bert_folder / "model.safetensors").items()}
+    weights = {
+        f"bert.{name}": value
+        for name, value in load_file(bert_folder / "model.safetensors").items()
+    }
     if projection is not None:
         weights["linear.weight"] = projection
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     config = json.loads((bert_folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+    (folder / "config.json").write_text(
+        json.dumps(config | {"architectures": ["HF_ColBERT"]})
+    )
     settings = {"query_maxlen": 8, "doc_maxlen": 24, "mask_punctuation": True}
     markers = {"query_token_id": "who", "doc_token_id": "it"}
     (folder / "artifact.metadata").write_text(json.dumps(settings | markers))
     return folder
 
 
-def test_the_mean_of_the_best_cosines(plain: LateInteraction, bert_folder: Path) -> None:
+def test_the_mean_of_the_best_cosines(
+    plain: LateInteraction, bert_folder: Path
+) -> None:
     units = plain.segment(KEEPER)
     texts = [KEEPER[unit.start : unit.end] for unit in units]
     expected = by_hand(bert_folder, QUERY, texts)
-    np.testing.assert_allclose(plain.raw_scores(QUERY, KEEPER, units), expected, atol=1e-4)
+    np.testing.assert_allclose(
+        plain.raw_scores(QUERY, KEEPER, units), expected, atol=1e-4
+    )
     logits = plain.score_units(QUERY, KEEPER, units)
     np.testing.assert_allclose(1 / (1 + np.exp(-logits)), (1 + expected) / 2, atol=1e-4)
     (same,) = plain.score_units(QUERY, QUERY, [Unit(0, len(QUERY), QUERY)])
@@ -345,13 +433,17 @@ def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[st
     return read
 
 
-def test_a_text_is_read_once_for_all(plain: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_read_once_for_all(
+    plain: LateInteraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
     units = plain.segment(KEEPER)
     queries = [QUERY, "It rained.", "Who left?"]
     alone = [plain.score_units(query, KEEPER, units) for query in queries]
     read = watched(plain, monkeypatch)
     requests = [(query, KEEPER, units) for query in queries]
-    together = plain.score_units_many([*requests, (QUERY, "It rained.", [Unit(0, 10, "It rained.")])])
+    together = plain.score_units_many(
+        [*requests, (QUERY, "It rained.", [Unit(0, 10, "It rained.")])]
+    )
     assert len(read) == len(units) + 1
     for one, many in zip(alone, together, strict=False):
         np.testing.assert_allclose(one, many, atol=1e-5)
@@ -360,7 +452,9 @@ def test_a_text_is_read_once_for_all(plain: LateInteraction, monkeypatch: pytest
 def test_long_units_in_pieces(
     plain: LateInteraction, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "It rained and the bell rang. " * 20 + "He signed the treaty."  # the model reads 32 tokens
+    text = (
+        "It rained and the bell rang. " * 20 + "He signed the treaty."
+    )  # the model reads 32 tokens
     read = watched(plain, monkeypatch)
     (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])
     assert "".join(read) == text
@@ -370,29 +464,42 @@ def test_long_units_in_pieces(
     np.testing.assert_allclose(score, (asked @ pieces.T).max(axis=1).mean(), atol=1e-4)
 
 
-def test_stanfords_checkpoint_with_its_projection(bert_folder: Path, tmp_path: Path) -> None:
+def test_stanfords_checkpoint_with_its_projection(
+    bert_folder: Path, tmp_path: Path
+) -> None:
     projection = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
-    colbert = LateInteraction(stanford(tmp_path / "colbert", bert_folder, projection), device="cpu")
+    colbert = LateInteraction(
+        stanford(tmp_path / "colbert", bert_folder, projection), device="cpu"
+    )
     encoder = colbert._encoder
     units = colbert.segment(KEEPER)
-    texts = ["It rained. The bell rang!", *(KEEPER[unit.start : unit.end] for unit in units)]
+    texts = [
+        "It rained. The bell rang!",
+        *(KEEPER[unit.start : unit.end] for unit in units),
+    ]
     (asked,) = encoder.encode_query([QUERY], convert_to_numpy=True)
     read, *others = encoder.encode_document(texts, convert_to_numpy=True)
     assert asked.shape == (8, 8), "queries are expanded to query_maxlen"
     assert read.shape[1] == 8
-    assert len(read) == colbert.n_tokens("it It rained. The bell rang!") - 2, "punctuation is masked"
+    assert len(read) == colbert.n_tokens("it It rained. The bell rang!") - 2, (
+        "punctuation is masked"
+    )
     raw = colbert.raw_scores(QUERY, KEEPER, units)
     expected = [(asked @ other.T).max(axis=1).mean() for other in others]
     np.testing.assert_allclose(raw, expected, atol=1e-4)
 
 
 def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a ColBERT checkpoint without a projection"):
+    with pytest.raises(
+        ValueError, match="is a ColBERT checkpoint without a projection"
+    ):
         LateInteraction(stanford(tmp_path / "colbert", bert_folder, None), device="cpu")
     pylate = tmp_path / "pylate"
     library = pytest.importorskip("sentence_transformers")
     library.SentenceTransformer(str(bert_folder), device="cpu").save(str(pylate))
     stated = json.loads((pylate / "config_sentence_transformers.json").read_text())
-    (pylate / "config_sentence_transformers.json").write_text(json.dumps(stated | {"model_type": "ColBERT"}))
+    (pylate / "config_sentence_transformers.json").write_text(
+        json.dumps(stated | {"model_type": "ColBERT"})
+    )
     with pytest.raises(ValueError, match="a module Dense in it"):
         LateInteraction(pylate, device="cpu")

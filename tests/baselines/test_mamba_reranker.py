@@ -9,11 +9,18 @@ from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
 from spscanner_rag.baselines import rerankers
-from spscanner_rag.baselines.rerankers import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
+from spscanner_rag.baselines.rerankers import (
+    FIRST_P_TOKENS,
+    LONG_P_TOKENS,
+    MambaReranker,
+)
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
-TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+TEXT = (
+    "The keeper wrote the date. He signed the treaty and the captain left. It rained."
+    " The bell rang!"
+)
 QUERY = "Who signed the treaty?"
 
 
@@ -46,7 +53,10 @@ def reranker(folder: Path) -> MambaReranker:
 
 def reference(folder: Path, query: str, text: str) -> float:
     """The template in one call of tokenizer and model, with the head on the last token."""
-    tokenizer, model = Tokenizer.from_file(str(folder / "tokenizer.json")), load_model(folder)
+    tokenizer, model = (
+        Tokenizer.from_file(str(folder / "tokenizer.json")),
+        load_model(folder),
+    )
     read = f"document: {text}; query: {query};<|endoftext|>"
     ids = tokenizer.encode(read, add_special_tokens=False).ids
     assert ids[-1] == tokenizer.token_to_id("<|endoftext|>")
@@ -55,7 +65,9 @@ def reference(folder: Path, query: str, text: str) -> float:
         return float(model.score(hidden[0, -1:])[0])
 
 
-def test_the_logit_of_the_last_token_of_the_template(reranker: MambaReranker, folder: Path) -> None:
+def test_the_logit_of_the_last_token_of_the_template(
+    reranker: MambaReranker, folder: Path
+) -> None:
     units = reranker.segment(TEXT)
     assert len(units) == 4
     expected = [reference(folder, QUERY, TEXT[unit.start : unit.end]) for unit in units]
@@ -65,9 +77,13 @@ def test_the_logit_of_the_last_token_of_the_template(reranker: MambaReranker, fo
     np.testing.assert_allclose(logits, expected, atol=1e-4)
 
 
-def test_braces_and_surrogates_in_a_text_are_read_as_they_are(reranker: MambaReranker, folder: Path) -> None:
+def test_braces_and_surrogates_in_a_text_are_read_as_they_are(
+    reranker: MambaReranker, folder: Path
+) -> None:
     scores = reranker.score_texts("who {query}", ["a {document} {0} \ud800"])
-    assert scores[0] == pytest.approx(reference(folder, "who {query}", "a {document} {0} \ufffd"), abs=1e-4)
+    assert scores[0] == pytest.approx(
+        reference(folder, "who {query}", "a {document} {0} \ufffd"), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("segment_tokens", [16, 100, 5000])
@@ -78,12 +94,17 @@ def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) 
     units = reranker.segment(text)
     assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
     expected = reference(folder, QUERY, text)
-    assert reranker.score_units(QUERY, text, units)[0] == pytest.approx(expected, abs=1e-4)
+    assert reranker.score_units(QUERY, text, units)[0] == pytest.approx(
+        expected, abs=1e-4
+    )
     assert reference(folder, QUERY, text[:-20]) != pytest.approx(expected, abs=1e-3)
 
 
 def test_the_first_tokens_of_a_document(
-    folder: Path, reranker: MambaReranker, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    reranker: MambaReranker,
+    tiny_tokenizer: Tokenizer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert (FIRST_P_TOKENS, LONG_P_TOKENS) == (512, 1536)
     text = TEXT * 3
@@ -96,7 +117,9 @@ def test_the_first_tokens_of_a_document(
             assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
             read = text[: offsets[min(tokens, len(offsets)) - 1][1]]
             expected = reranker.score_texts(QUERY, [read])
-            np.testing.assert_allclose(first.score_units(QUERY, text, units), expected, atol=1e-5)
+            np.testing.assert_allclose(
+                first.score_units(QUERY, text, units), expected, atol=1e-5
+            )
 
 
 def test_cancelled_between_forward_passes(folder: Path) -> None:
@@ -116,7 +139,9 @@ def test_cancelled_between_forward_passes(folder: Path) -> None:
 
 @pytest.mark.parametrize("prefix", ["backbone.", "model."])
 @pytest.mark.parametrize("bias", [False, True])
-def test_score_weight_of_a_sequence_classifier(folder: Path, tmp_path: Path, prefix: str, bias: bool) -> None:
+def test_score_weight_of_a_sequence_classifier(
+    folder: Path, tmp_path: Path, prefix: str, bias: bool
+) -> None:
     def rename(tensors: dict[str, torch.Tensor]) -> None:
         tensors["score.weight"] = tensors.pop("binary_head.weight")
         given = tensors.pop("binary_head.bias")
@@ -133,21 +158,43 @@ def test_score_weight_of_a_sequence_classifier(folder: Path, tmp_path: Path, pre
 
 def test_agrees_with_transformers(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 16, "head_dim": 16, "num_heads": 4}
+    shape = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "state_size": 16,
+        "head_dim": 16,
+        "num_heads": 4,
+    }
     vocab_size = tiny_tokenizer.get_vocab_size()
     config = transformers.Mamba2Config(
-        **shape, vocab_size=vocab_size, n_groups=2, chunk_size=8, id2label={0: "relevance"}
+        **shape,
+        vocab_size=vocab_size,
+        n_groups=2,
+        chunk_size=8,
+        id2label={0: "relevance"},
     )
     torch.manual_seed(0)
-    backbone, score = transformers.Mamba2Model(config).eval(), torch.nn.Linear(32, 1, bias=False)
-    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()), encoding="utf-8")
+    backbone, score = (
+        transformers.Mamba2Model(config).eval(),
+        torch.nn.Linear(32, 1, bias=False),
+    )
+    (tmp_path / "config.json").write_text(
+        json.dumps(config.to_dict()), encoding="utf-8"
+    )
     tiny_tokenizer.save(str(tmp_path / "tokenizer.json"))
-    tensors = {f"backbone.{name}": tensor for name, tensor in backbone.state_dict().items()}
-    save_file(tensors | {"score.weight": score.weight.detach()}, tmp_path / "model.safetensors")
+    tensors = {
+        f"backbone.{name}": tensor for name, tensor in backbone.state_dict().items()
+    }
+    save_file(
+        tensors | {"score.weight": score.weight.detach()},
+        tmp_path / "model.safetensors",
+    )
     ids = tiny_tokenizer.encode(f"document: {TEXT}; query: {QUERY};<|endoftext|>").ids
     with torch.no_grad():
         expected = float(score(backbone(torch.tensor([ids])).last_hidden_state[0, -1]))
-    assert loaded(tmp_path).score_texts(QUERY, [TEXT])[0] == pytest.approx(expected, abs=1e-4)
+    assert loaded(tmp_path).score_texts(QUERY, [TEXT])[0] == pytest.approx(
+        expected, abs=1e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +207,11 @@ def test_agrees_with_transformers(tiny_tokenizer: Tokenizer, tmp_path: Path) -> 
     ],
 )
 def test_checkpoints_that_are_no_rerankers(
-    folder: Path, tmp_path: Path, own_head: bool, score: tuple[int, int] | None, message: str
+    folder: Path,
+    tmp_path: Path,
+    own_head: bool,
+    score: tuple[int, int] | None,
+    message: str,
 ) -> None:
     def change(tensors: dict[str, torch.Tensor]) -> None:
         if not own_head:
@@ -179,7 +230,9 @@ def test_a_lexical_channel_and_a_tokenizer_that_is_too_large_are_refused(
         loaded(tiny_checkpoint)
     larger = Tokenizer.from_str(tiny_tokenizer.to_str())
     larger.add_special_tokens([AddedToken(f"<{number}>") for number in range(200)])
-    with pytest.raises(CheckpointError, match="expected the tokenizer that the model was trained with"):
+    with pytest.raises(
+        CheckpointError, match="expected the tokenizer that the model was trained with"
+    ):
         loaded(folder, tokenizer=larger)
 
 

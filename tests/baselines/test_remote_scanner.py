@@ -45,13 +45,17 @@ def cut(scanner: Scanner) -> list[tuple[str, str, Any]]:
     return [(QUERY, text, scanner.segment(text)) for text in TEXTS]
 
 
-def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner: Scanner) -> None:
+def test_it_scores_as_the_scanner_behind_it(
+    remote: RemoteScanner, tiny_scanner: Scanner
+) -> None:
     assert isinstance(remote, Scorer)
     for text in TEXTS:
         units = tiny_scanner.segment(text)
         assert remote.segment(text) == units
         np.testing.assert_allclose(
-            remote.score_units(QUERY, text, units), tiny_scanner.score_units(QUERY, text, units), atol=1e-4
+            remote.score_units(QUERY, text, units),
+            tiny_scanner.score_units(QUERY, text, units),
+            atol=1e-4,
         )
         assert remote.count_tokens(text) == tiny_scanner.count_tokens(text)
     assert remote.uses_collection == tiny_scanner.uses_collection
@@ -60,7 +64,11 @@ def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner:
 @pytest.mark.parametrize("batch_texts", [500, 1])
 @pytest.mark.parametrize("kind", ["apart", "together", "collection"])
 def test_collections(
-    remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int, monkeypatch: pytest.MonkeyPatch
+    remote: RemoteScanner,
+    tiny_scanner: Scanner,
+    kind: str,
+    batch_texts: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote_scanner, "BATCH_TEXTS", batch_texts)
     requests = cut(tiny_scanner)
@@ -68,7 +76,9 @@ def test_collections(
     if kind == "collection":
         others = tiny_scanner.segment("Treaties are signed. Captains are not keepers.")
         cuts = [others, *(units for _, _, units in requests)]
-        options["collection"] = CollectionIndex.of([unit.model_text for unit in units] for units in cuts)
+        options["collection"] = CollectionIndex.of(
+            [unit.model_text for unit in units] for units in cuts
+        )
     expected = tiny_scanner.score_units_many(requests, **options)
     got = remote.score_units_many(requests, **options)
     assert len(got) == len(expected) == 3
@@ -76,13 +86,17 @@ def test_collections(
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_it_is_awaited_without_a_thread_for_each(remote: RemoteScanner, tiny_scanner: Scanner) -> None:
+def test_it_is_awaited_without_a_thread_for_each(
+    remote: RemoteScanner, tiny_scanner: Scanner
+) -> None:
     requests = cut(tiny_scanner)
     expected = tiny_scanner.score_units_many(requests)
 
     async def many() -> list[list[Any]]:
         before = threading.active_count()
-        tasks = [asyncio.ensure_future(remote.ascore_units_many(requests)) for _ in range(20)]
+        tasks = [
+            asyncio.ensure_future(remote.ascore_units_many(requests)) for _ in range(20)
+        ]
         await asyncio.sleep(0)
         started = threading.active_count() - before
         answers = await asyncio.gather(*tasks)
@@ -94,18 +108,23 @@ def test_it_is_awaited_without_a_thread_for_each(remote: RemoteScanner, tiny_sca
             np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_a_pickle_has_no_token(remote: RemoteScanner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pickle_has_no_token(
+    remote: RemoteScanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stored = pickle.dumps(remote)
     assert TOKEN.encode() not in stored
     assert TOKEN not in repr(remote)
     with pytest.raises(RemoteError, match="401"):
-        pickle.loads(stored).uses_collection  # noqa: B018
+        pickle.loads(stored).uses_collection  # noqa: B018, RUF100
     monkeypatch.setenv("SPSCANNER_TOKEN", TOKEN)
     assert pickle.loads(stored).uses_collection is True
 
 
 def counted(times: list[float], *answers: Written) -> Written:
-    """Gives answers one after the other, the last one repeatedly; notes the times of requests."""
+    """Gives answers one after the other, the last one repeatedly.
+
+    Notes the times of requests.
+    """
 
     def written(write: Callable[[bytes], object]) -> object:
         times.append(time.monotonic())
@@ -118,24 +137,37 @@ MODEL = reply(b'{"data": [{"segmenter": "sentence", "uses_collection": false}]}'
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_server_is_asked_again_and_given_up_after_all_retries(status: int) -> None:
-    busy, times, others = reply(b"no JSON", f"{status} Busy"), list[float](), list[float]()
+def test_a_busy_server_is_asked_again_and_given_up_after_all_retries(
+    status: int,
+) -> None:
+    busy, times, others = (
+        reply(b"no JSON", f"{status} Busy"),
+        list[float](),
+        list[float](),
+    )
     with answering(counted(times, busy, busy, MODEL)) as url:
         assert RemoteScanner(url).uses_collection is False
     assert len(times) == 3
     assert times[1] - times[0] >= 0.2
     assert times[2] - times[1] >= 0.4
-    with answering(counted(others, busy)) as url, pytest.raises(RemoteError, match=f"{status}: no JSON"):
-        RemoteScanner(url, retries=1).uses_collection  # noqa: B018
+    with (
+        answering(counted(others, busy)) as url,
+        pytest.raises(RemoteError, match=f"{status}: no JSON"),
+    ):
+        RemoteScanner(url, retries=1).uses_collection  # noqa: B018, RUF100
     assert len(others) == 2
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 500, 502, 504])
 def test_nothing_else_is_sent_again(status: int) -> None:
     times: list[float] = []
-    with answering(counted(times, reply(b'{"message": "the reason"}', f"{status} No"))) as url:
-        with pytest.raises(RemoteError, match=f"/v1/models answered {status}: the reason"):
-            RemoteScanner(url).uses_collection  # noqa: B018
+    with answering(
+        counted(times, reply(b'{"message": "the reason"}', f"{status} No"))
+    ) as url:
+        with pytest.raises(
+            RemoteError, match=f"/v1/models answered {status}: the reason"
+        ):
+            RemoteScanner(url).uses_collection  # noqa: B018, RUF100
         assert len(times) == 1
 
 
@@ -145,13 +177,16 @@ def test_cancelling_ends_the_wait() -> None:
         started = time.monotonic()
         asked = iter([False, False, True])
         with pytest.raises(ScanCancelled):
-            RemoteScanner(url).score_units_many([("a", "b", [])], cancelled=lambda: next(asked))
+            RemoteScanner(url).score_units_many(
+                [("a", "b", [])], cancelled=lambda: next(asked)
+            )
         assert time.monotonic() - started < 10
         release.set()
 
 
 def test_no_server_is_one_clear_line() -> None:
     with pytest.raises(
-        RemoteError, match=r"http://127.0.0.1:9/v1/models: .*is `spscanner serve` running there"
+        RemoteError,
+        match=r"http://127.0.0.1:9/v1/models: .*is `spscanner serve` running there",
     ):
-        RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018
+        RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018, RUF100

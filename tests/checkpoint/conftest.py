@@ -20,12 +20,18 @@ CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SETTINGS = ScannerSettings(
-    reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
+    reanchor_tokens=256,
+    match=True,
+    prior=True,
+    surroundings=True,
+    training={"steps": 3},
 )
 
 SOFT = replace(SETTINGS, soft=True)
 VECTORS = table_of(
-    ("ship", "boat", "船"), np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32), "a model (MIT)"
+    ("ship", "boat", "船"),
+    np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32),
+    "a model (MIT)",
 )
 
 
@@ -78,7 +84,9 @@ def remove_digests(folder: Path) -> None:
 
 @pytest.fixture
 def model() -> ScannerModel:
-    return ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True)
+    return ScannerModel(
+        CONFIG, match_embedding=True, lexical_prior=True, surroundings=True
+    )
 
 
 @pytest.fixture
@@ -95,13 +103,18 @@ def published(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG.to_dict()))
     state = plain.state_dict()
-    torch.save(state | {"lm_head.weight": state["backbone.embedding.weight"]}, folder / "pytorch_model.bin")
+    torch.save(
+        state | {"lm_head.weight": state["backbone.embedding.weight"]},
+        folder / "pytorch_model.bin",
+    )
     return folder
 
 
 @pytest.fixture
 def soft_model() -> ScannerModel:
-    model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+    model = ScannerModel(
+        CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True
+    )
     assert model.soft_match is not None
     assert model.soft_prior is not None
     torch.nn.init.normal_(model.soft_match.weight)
@@ -111,5 +124,7 @@ def soft_model() -> ScannerModel:
 
 @pytest.fixture
 def soft(tmp_path: Path, soft_model: ScannerModel, tiny_tokenizer: Tokenizer) -> Path:
-    save_checkpoint(tmp_path / "soft", soft_model, SOFT, tiny_tokenizer, word_vectors=VECTORS)
+    save_checkpoint(
+        tmp_path / "soft", soft_model, SOFT, tiny_tokenizer, word_vectors=VECTORS
+    )
     return tmp_path / "soft"

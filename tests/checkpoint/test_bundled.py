@@ -25,7 +25,9 @@ def test_of_a_few_sentences_the_one_that_answers_is_first(
 ) -> None:
     together = bundled.scan(question, " ".join(sentences)).logits
     assert int(np.argmax(together)) == best
-    alone = [float(bundled.scan(question, sentence).logits[0]) for sentence in sentences]
+    alone = [
+        float(bundled.scan(question, sentence).logits[0]) for sentence in sentences
+    ]
     assert int(np.argmax(alone)) == best
 
 
@@ -51,12 +53,18 @@ by hand. A second review of such changes is now required. The status page was up
 @pytest.mark.parametrize(
     ("question", "text", "answer"),
     [
-        ("How many vacation days do I get?", HANDBOOK, "twenty-seven days of paid annual leave"),
+        (
+            "How many vacation days do I get?",
+            HANDBOOK,
+            "twenty-seven days of paid annual leave",
+        ),
         ("What animal bit the horse?", DIARY, "An adder"),
         ("What caused the outage?", REPORT, "doubled the number of connections"),
     ],
 )
-def test_a_question_in_other_words(bundled: Scanner, question: str, text: str, answer: str) -> None:
+def test_a_question_in_other_words(
+    bundled: Scanner, question: str, text: str, answer: str
+) -> None:
     (first,) = bundled.scan(question, text).select(top_k=1)
     assert answer in first.text.replace("\n", " ")
 
@@ -72,8 +80,15 @@ def test_a_text_about_something_else_hardly_answers(bundled: Scanner) -> None:
         ("What animal bit the horse?", DIARY),
     ):
         assert answerable(question, right) > UNCLEAR
-        assert all(answerable(question, text) < 0.15 for text in (HANDBOOK, DIARY, REPORT) if text != right)
-    assert all(answerable("Who won the world cup?", text) < 0.15 for text in (HANDBOOK, DIARY, REPORT))
+        assert all(
+            answerable(question, text) < 0.15
+            for text in (HANDBOOK, DIARY, REPORT)
+            if text != right
+        )
+    assert all(
+        answerable("Who won the world cup?", text) < 0.15
+        for text in (HANDBOOK, DIARY, REPORT)
+    )
 
 
 def test_the_folder_is_small_enough_for_the_package() -> None:

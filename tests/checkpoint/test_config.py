@@ -44,14 +44,24 @@ def test_transformers_keys() -> None:
 
 def test_transformers_defaults_are_those_of_transformers() -> None:
     transformers = pytest.importorskip("transformers")
-    sizes = {"hidden_size": 512, "num_hidden_layers": 1, "num_heads": 16, "vocab_size": 64}
+    sizes = {
+        "hidden_size": 512,
+        "num_hidden_layers": 1,
+        "num_heads": 16,
+        "vocab_size": 64,
+    }
     full = transformers.Mamba2Config(**sizes).to_dict()
     assert read_config({"model_type": "mamba2", **sizes}) == read_config(full)
 
 
-@pytest.mark.parametrize("limit", [[0.0, float("inf")], [0.0, {"__float__": "Infinity"}]])
+@pytest.mark.parametrize(
+    "limit", [[0.0, float("inf")], [0.0, {"__float__": "Infinity"}]]
+)
 def test_infinity_as_transformers_writes_it(limit: list[object]) -> None:
-    assert read_config(TRANSFORMERS | {"time_step_limit": limit}).dt_limit == (0.0, float("inf"))
+    assert read_config(TRANSFORMERS | {"time_step_limit": limit}).dt_limit == (
+        0.0,
+        float("inf"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +85,16 @@ def test_refused_by_name(config: dict[str, Any], message: str) -> None:
 
 def test_settings_round_trip() -> None:
     settings = ScannerSettings(
-        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300, True, 0.5
+        "sentence",
+        None,
+        256,
+        True,
+        True,
+        True,
+        {"data": ["squad11"], "steps": 3},
+        300,
+        True,
+        0.5,
     )
     assert settings.to_dict() == {
         "format": 1,
@@ -92,7 +111,10 @@ def test_settings_round_trip() -> None:
         },
         "training": {"data": ["squad11"], "steps": 3},
     }
-    for each in (settings, replace(settings, meaning=MeaningWeights(sentence=2.5, near=-1))):
+    for each in (
+        settings,
+        replace(settings, meaning=MeaningWeights(sentence=2.5, near=-1)),
+    ):
         assert ScannerSettings.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
 

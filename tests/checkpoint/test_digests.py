@@ -9,7 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, locate
+from spscanner_rag.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    load_model,
+    locate,
+)
 from spscanner_rag.checkpoint.file_access import fingerprint
 from tests.checkpoint.conftest import remove_digests
 
@@ -17,7 +22,9 @@ FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
 
 
 def written(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "config.json").read_text())["spscanner"]["sha256"]
+    found: dict[str, object] = json.loads((folder / "config.json").read_text())[
+        "spscanner"
+    ]["sha256"]
     return found
 
 
@@ -41,12 +48,19 @@ def refused(
 def test_saved_digests_are_those_of_the_files(soft: Path) -> None:
     found = written(soft)
     del found["config"]
-    assert found == {name: hashlib.sha256((soft / name).read_bytes()).hexdigest() for name in FILES}
+    assert found == {
+        name: hashlib.sha256((soft / name).read_bytes()).hexdigest() for name in FILES
+    }
     assert load_checkpoint(soft).verified == ("config.json", *FILES)
 
 
 def test_the_bundled_checkpoint_has_digests() -> None:
-    files = {"encoder.safetensors", "model.safetensors", "tokenizer.json", "word_vectors.safetensors"}
+    files = {
+        "encoder.safetensors",
+        "model.safetensors",
+        "tokenizer.json",
+        "word_vectors.safetensors",
+    }
     assert set(written(locate(None))) == {"config", *files}
     assert set(load_checkpoint().verified) == {"config.json", *files}
 
@@ -73,10 +87,15 @@ def test_an_edited_configuration_is_refused(folder: Path) -> None:
     load_checkpoint(folder)  # white space and order do not matter
     config["spscanner"]["reanchor_tokens"] = 257
     path.write_text(json.dumps(config))
-    message = r"its SHA-256 is not spscanner\.sha256\.config of config\.json, .*remove that entry"
+    message = (
+        r"its SHA-256 is not spscanner\.sha256\.config of config\.json, .*remove that"
+        r" entry"
+    )
     refused(folder, path.name, message)
     changed = json.loads(path.read_text())
-    del changed["spscanner"]["sha256"]["config"]  # changed on purpose; the other files are still checked
+    del changed["spscanner"]["sha256"][
+        "config"
+    ]  # changed on purpose; the other files are still checked
     path.write_text(json.dumps(changed))
     assert load_checkpoint(folder).verified == FILES[:2]
 
@@ -99,7 +118,9 @@ def test_digests_that_are_none(folder: Path, value: object, message: str) -> Non
     refused(folder, "config.json", message)
 
 
-def test_a_fingerprint_is_of_what_the_model_computes(folder: Path, tmp_path: Path) -> None:
+def test_a_fingerprint_is_of_what_the_model_computes(
+    folder: Path, tmp_path: Path
+) -> None:
     before = fingerprint(folder)
     shutil.copytree(folder, tmp_path / "copy")
     (folder / "README.md").write_text("of no effect", encoding="utf-8")

@@ -12,7 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder, read_encoder
+from spscanner_rag.checkpoint.encoder_file import (
+    EncoderFile,
+    find_encoder,
+    read_encoder,
+)
 from spscanner_rag.checkpoint.file_access import ENCODER
 from spscanner_rag.checkpoint.save import write_encoder
 from spscanner_rag.encoder.meaning import MeaningWeights
@@ -33,9 +37,16 @@ def file(encoder_file: EncoderFile, tmp_path: Path) -> Path:
 def test_what_is_written_is_read(file: Path, encoder_file: EncoderFile) -> None:
     write_encoder(file, encoder_file._replace(prefix="query: ", first_token=True))
     read, digest = read_encoder(file)
-    assert (read.shape, read.prefix, read.first_token) == (encoder_file.shape, "query: ", True)
+    assert (read.shape, read.prefix, read.first_token) == (
+        encoder_file.shape,
+        "query: ",
+        True,
+    )
     assert len(digest) == 64
-    own, stored = (one.loaded("", "cpu", torch.float32) for one in (encoder_file, read._replace(prefix="")))
+    own, stored = (
+        one.loaded("", "cpu", torch.float32)
+        for one in (encoder_file, read._replace(prefix=""))
+    )
     assert stored.tokenizer.to_str() == own.tokenizer.to_str()
     states = [one.model.states([[2, 5, 9, 3]]) for one in (own, stored)]
     assert torch.nn.functional.cosine_similarity(*states).min() > 0.99
@@ -50,7 +61,9 @@ def without(file: Path, name: str) -> None:
 
 def _save(file: Path, tensors: dict[str, torch.Tensor], **changed: str) -> None:
     content = file.read_bytes()
-    metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+    metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])[
+        "__metadata__"
+    ]
     save_file(tensors, file, metadata=metadata | changed)
 
 
@@ -59,7 +72,9 @@ DAMAGES = {
     "no tensor": lambda file: without(file, "embeddings.LayerNorm.weight"),
     "no scales": lambda file: without(file, "embeddings.word_embeddings.weight.scale"),
     "not finite": lambda file: _save(
-        file, load_file(file) | {"embeddings.LayerNorm.bias": torch.full((16,), float("nan"))}
+        file,
+        load_file(file)
+        | {"embeddings.LayerNorm.bias": torch.full((16,), float("nan"))},
     ),
     "another shape": lambda file: _save(
         file, load_file(file) | {"embeddings.LayerNorm.bias": torch.zeros(8)}
@@ -81,24 +96,34 @@ def test_a_damaged_file_is_refused_by_name(file: Path, damage: str) -> None:
 
 def test_what_is_no_encoder_is_refused(tiny_checkpoint: Path) -> None:
     for name in ("./no-such-folder", Path("no-such-folder")):
-        with pytest.raises(CheckpointError, match="no such folder; expected the folder of an encoder"):
+        with pytest.raises(
+            CheckpointError, match="no such folder; expected the folder of an encoder"
+        ):
             find_encoder(name)
     with pytest.raises(CheckpointError, match=r"model_type.*object"):
         find_encoder(tiny_checkpoint)
 
 
-def test_pooling_and_prefix_of_a_folder_are_read(bert_folder: Path, tmp_path: Path) -> None:
+def test_pooling_and_prefix_of_a_folder_are_read(
+    bert_folder: Path, tmp_path: Path
+) -> None:
     shutil.copytree(bert_folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "1_Pooling").mkdir()
-    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
-    (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "query: "}}')
+    (tmp_path / "1_Pooling" / "config.json").write_text(
+        '{"pooling_mode_cls_token": true}'
+    )
+    (tmp_path / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "query: "}}'
+    )
     found, _ = find_encoder(tmp_path)
     assert (found.first_token, found.prefix) == (True, "query: ")
 
 
 @pytest.fixture(scope="module")
 def encoded_checkpoint(
-    tiny_checkpoint: Path, encoder_file: EncoderFile, tmp_path_factory: pytest.TempPathFactory
+    tiny_checkpoint: Path,
+    encoder_file: EncoderFile,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """`tiny_checkpoint` with an encoder."""
     own = load_checkpoint(tiny_checkpoint)
@@ -109,52 +134,80 @@ def encoded_checkpoint(
     return folder
 
 
-def test_logits_are_weighed_with_the_cosines(encoded_checkpoint: Path, tiny_scanner: Scanner) -> None:
+def test_logits_are_weighed_with_the_cosines(
+    encoded_checkpoint: Path, tiny_scanner: Scanner
+) -> None:
     scanner = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32")
     meaning = scanner.meaning
     assert meaning is not None
     units = scanner.segment(TEXT)
-    cosines = meaning.cosines(QUESTION, meaning.vectors([unit.model_text for unit in units]))
+    cosines = meaning.cosines(
+        QUESTION, meaning.vectors([unit.model_text for unit in units])
+    )
     plain = tiny_scanner.scan(QUESTION, TEXT)
     expected = meaning.weights.logits(plain.logits, cosines)
     np.testing.assert_allclose(scanner.scan(QUESTION, TEXT).logits, expected, atol=1e-5)
     assert ENCODER in scanner.checkpoint.verified
 
 
-def test_without_encoder_nothing_changes(encoded_checkpoint: Path, tiny_scanner: Scanner) -> None:
-    scanner = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32", encoder=None)
+def test_without_encoder_nothing_changes(
+    encoded_checkpoint: Path, tiny_scanner: Scanner
+) -> None:
+    scanner = Scanner.from_pretrained(
+        encoded_checkpoint, device="cpu", dtype="float32", encoder=None
+    )
     assert scanner.meaning is None
-    assert np.array_equal(scanner.scan(QUESTION, TEXT).logits, tiny_scanner.scan(QUESTION, TEXT).logits)
+    assert np.array_equal(
+        scanner.scan(QUESTION, TEXT).logits, tiny_scanner.scan(QUESTION, TEXT).logits
+    )
 
 
 def test_saved_again_it_is_the_same(encoded_checkpoint: Path, tmp_path: Path) -> None:
     own = load_checkpoint(encoded_checkpoint)
-    save_checkpoint(tmp_path / "again", own.model, own.settings, own.tokenizer, encoder=own.encoder_file)
+    save_checkpoint(
+        tmp_path / "again",
+        own.model,
+        own.settings,
+        own.tokenizer,
+        encoder=own.encoder_file,
+    )
     again = Scanner.from_pretrained(tmp_path / "again", device="cpu", dtype="float32")
     first = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32")
-    assert np.array_equal(again.scan(QUESTION, TEXT).logits, first.scan(QUESTION, TEXT).logits)
+    assert np.array_equal(
+        again.scan(QUESTION, TEXT).logits, first.scan(QUESTION, TEXT).logits
+    )
     with pytest.raises(CheckpointError, match="encoder"):
         save_checkpoint(tmp_path / "none", own.model, own.settings, own.tokenizer)
 
 
-def test_a_callers_encoder_takes_its_place(encoded_checkpoint: Path, bert_folder: Path) -> None:
+def test_a_callers_encoder_takes_its_place(
+    encoded_checkpoint: Path, bert_folder: Path
+) -> None:
     def embed(texts: list[str]) -> list[list[float]]:
         return [[1.0, text.count("treaty"), len(text) / 100] for text in texts]
 
-    named = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32", encoder=bert_folder)
-    given = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32", encoder=embed)
+    named = Scanner.from_pretrained(
+        encoded_checkpoint, device="cpu", dtype="float32", encoder=bert_folder
+    )
+    given = Scanner.from_pretrained(
+        encoded_checkpoint, device="cpu", dtype="float32", encoder=embed
+    )
     assert named.meaning is not None
     assert not named.meaning.own
     assert given.scan(QUESTION, TEXT).logits.argmax() == 1
     assert np.isfinite(named.scan(QUESTION, TEXT).logits).all()
 
 
-def test_a_checkpoint_without_weights_takes_no_encoder(tiny_checkpoint: Path, bert_folder: Path) -> None:
+def test_a_checkpoint_without_weights_takes_no_encoder(
+    tiny_checkpoint: Path, bert_folder: Path
+) -> None:
     with pytest.raises(CheckpointError, match="made without one"):
         Scanner.from_pretrained(tiny_checkpoint, encoder=bert_folder)
 
 
-def test_a_checkpoints_encoder_is_checked(encoded_checkpoint: Path, tmp_path: Path) -> None:
+def test_a_checkpoints_encoder_is_checked(
+    encoded_checkpoint: Path, tmp_path: Path
+) -> None:
     shutil.copytree(encoded_checkpoint, tmp_path, dirs_exist_ok=True)
     content = bytearray((tmp_path / ENCODER).read_bytes())
     content[-1] ^= 1

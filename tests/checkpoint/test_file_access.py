@@ -10,10 +10,22 @@ from huggingface_hub import errors
 
 from spscanner_rag.checkpoint import file_access, load_checkpoint, locate
 from spscanner_rag.checkpoint.encoder_file import read_encoder
-from spscanner_rag.checkpoint.file_access import LARGEST_JSON, CheckpointError, read_json, read_word_vectors
+from spscanner_rag.checkpoint.file_access import (
+    LARGEST_JSON,
+    CheckpointError,
+    read_json,
+    read_word_vectors,
+)
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import COMMIT, FILES, assert_same_weights, fill_cache, refused, remove_digests
+from tests.checkpoint.conftest import (
+    COMMIT,
+    FILES,
+    assert_same_weights,
+    fill_cache,
+    refused,
+    remove_digests,
+)
 
 KINDS = {
     "a folder, a pipe": os.mkfifo,
@@ -73,7 +85,9 @@ def test_a_message_is_one_short_line_whatever_a_file_holds() -> None:
 SECRET = "hf_very_secret"
 
 
-def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bundled_checkpoint(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_access, "_BUNDLED", folder)
     monkeypatch.chdir(tmp_path)
     assert locate(None) == locate("default") == folder
@@ -96,10 +110,15 @@ def test_what_is_no_folder(name: Any, message: str) -> None:
         locate(name)
 
 
-def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerModel) -> None:
+def test_a_hub_id_from_the_cache(
+    folder: Path, tmp_path: Path, model: ScannerModel
+) -> None:
     snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
     loaded = load_checkpoint(
-        "owner/name", cache_dir=tmp_path / "cache", local_files_only=True, token="hf_secret"
+        "owner/name",
+        cache_dir=tmp_path / "cache",
+        local_files_only=True,
+        token="hf_secret",
     )
     assert_same_weights(loaded.model, model)
     assert (loaded.source, loaded.folder) == ("owner/name", snapshot)
@@ -108,13 +127,18 @@ def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerMod
 
 def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
     snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
-    options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}
+    options: dict[str, Any] = {
+        "cache_dir": tmp_path / "cache",
+        "local_files_only": True,
+    }
     assert locate("owner/name", revision=COMMIT, **options) == snapshot
     with refused("outgoing traffic has been disabled"):
         locate("owner/name", revision="v2", **options)
 
 
-def test_what_the_client_is_asked(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_client_is_asked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(repository: str, **kwargs: Any) -> str:
@@ -123,14 +147,20 @@ def test_what_the_client_is_asked(folder: Path, tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
     found = folder
-    options: dict[str, Any] = {"token": SECRET, "cache_dir": tmp_path, "local_files_only": True}
+    options: dict[str, Any] = {
+        "token": SECRET,
+        "cache_dir": tmp_path,
+        "local_files_only": True,
+    }
     locate("owner/name", revision="v1", **options)
     assert asked[0].pop("tqdm_class")(total=3, disable=False).disable
     patterns = asked[0].pop("allow_patterns")
     assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(patterns)
     assert asked == [{"repository": "owner/name", "revision": "v1"} | options]
     assert "pytorch_model.bin" not in patterns
-    found = tmp_path / COMMIT  # without weights; pickles are fetched last, from the same commit
+    found = (
+        tmp_path / COMMIT
+    )  # without weights; pickles are fetched last, from the same commit
     found.mkdir()
     locate("owner/name", revision="v1", **options)
     assert [each["revision"] for each in asked] == ["v1", "v1", COMMIT]
@@ -147,7 +177,7 @@ def test_an_option_that_does_not_exist(folder: Path) -> None:
 class Answer:
     """The part of an HTTP response that the Hub client's exceptions keep."""
 
-    headers: dict[str, str] = {}  # noqa: RUF012
+    headers: dict[str, str] = {}  # noqa: RUF012, RUF100
     request = f"GET with authorization {SECRET}"
     status_code = 503
 
@@ -157,7 +187,9 @@ def http_error(kind: type[errors.HfHubHTTPError]) -> errors.HfHubHTTPError:
 
 
 def looked_up(cause: Exception) -> Exception:
-    error = errors.LocalEntryNotFoundError("Cannot find an appropriate cached snapshot folder")
+    error = errors.LocalEntryNotFoundError(
+        "Cannot find an appropriate cached snapshot folder"
+    )
     error.__cause__ = cause
     return error
 
@@ -173,14 +205,20 @@ def looked_up(cause: Exception) -> Exception:
         (RuntimeError("x" * 10_000 + SECRET), "pass a local folder that holds it"),
     ],
 )  # fmt: skip
-def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
+def test_failures(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
     def fail(*args: Any, **kwargs: Any) -> str:
         raise error
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     with pytest.raises(CheckpointError, match=message) as caught:
-        file_access.download("owner/name", ("config.json",), revision="v9", token=SECRET)
-    assert str(caught.value).startswith("cannot get owner/name from the Hugging Face Hub: ")
+        file_access.download(
+            "owner/name", ("config.json",), revision="v9", token=SECRET
+        )
+    assert str(caught.value).startswith(
+        "cannot get owner/name from the Hugging Face Hub: "
+    )
     assert "\n" not in str(caught.value)
     assert SECRET not in str(caught.value)
     # the original error contains the request, and with it the token

@@ -12,9 +12,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import ScannerSettings, load_checkpoint, load_model, tensor_files
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.start import RunFiles, start_checkpoint
+from spscanner_rag.checkpoint import (
+    ScannerSettings,
+    load_checkpoint,
+    load_model,
+    tensor_files,
+)
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import (
     CONFIG,
@@ -51,14 +56,20 @@ def drop_head(tensors: dict[str, Any]) -> None:
 # Round trip
 
 
-def test_round_trip(folder: Path, model: ScannerModel, tiny_tokenizer: Tokenizer) -> None:
+def test_round_trip(
+    folder: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
+) -> None:
     loaded = load_checkpoint(folder)
     assert_same_weights(loaded.model, model)
     assert_same_weights(load_model(folder, require_head=False), model)
     assert loaded.model.config == CONFIG
     assert loaded.settings == SETTINGS
     assert loaded.tokenizer.to_str() == tiny_tokenizer.to_str()
-    assert (loaded.source, loaded.folder, loaded.published) == (str(folder), folder, False)
+    assert (loaded.source, loaded.folder, loaded.published) == (
+        str(folder),
+        folder,
+        False,
+    )
     assert torch.equal(outputs(loaded.model), outputs(model))
 
 
@@ -70,13 +81,18 @@ def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
         expected = model.state_dict()[name]
         assert tensor.dtype == (torch.float32 if kept else torch.bfloat16), name
         assert torch.equal(tensor, expected if kept else expected.bfloat16()), name
-    with refused(r"dtype is torch\.int8; expected a floating-point one, as torch\.float32"):
+    with refused(
+        r"dtype is torch\.int8; expected a floating-point one, as torch\.float32"
+    ):
         load_model(folder, dtype=torch.int8)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of files in the order in which they are opened; a header is read whenever its file is opened."""
+    """The names of files in the order in which they are opened.
+
+    A header is read whenever its file is opened.
+    """
     names: list[str] = []
     open_path, open_safetensors = Path.open, tensor_files.safe_open
 
@@ -107,7 +123,9 @@ def test_every_file_is_read_once(folder: Path, opened: list[str]) -> None:
 
 
 @pytest.mark.parametrize("head", [True, False])
-def test_training_reads_no_file_again(folder: Path, opened: list[str], head: bool) -> None:
+def test_training_reads_no_file_again(
+    folder: Path, opened: list[str], head: bool
+) -> None:
     if not head:
         edit_weights(folder, drop_head)
     files = RunFiles((), (), folder.parent / "out", str(folder), None)
@@ -135,14 +153,21 @@ def neox_vocabulary(published_checkpoint: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published_checkpoint, tmp_path / "neox")
 
 
-def test_the_vocabulary_of_published_scanners(neox_vocabulary: Path, tiny_tokenizer: Tokenizer) -> None:
+def test_the_vocabulary_of_published_scanners(
+    neox_vocabulary: Path, tiny_tokenizer: Tokenizer
+) -> None:
     loaded = load_checkpoint(neox_vocabulary, tokenizer=tiny_tokenizer)
     assert loaded.published
     assert loaded.settings == ScannerSettings("reference", window_tokens=120_000)
 
 
-def test_our_settings_win_over_the_vocabulary(neox_vocabulary: Path, tiny_tokenizer: Tokenizer) -> None:
-    edit_config(neox_vocabulary, lambda config: config.update(spscanner=ScannerSettings().to_dict()))
+def test_our_settings_win_over_the_vocabulary(
+    neox_vocabulary: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    edit_config(
+        neox_vocabulary,
+        lambda config: config.update(spscanner=ScannerSettings().to_dict()),
+    )
     loaded = load_checkpoint(neox_vocabulary, tokenizer=tiny_tokenizer)
     assert not loaded.published
     assert loaded.settings == ScannerSettings()
@@ -230,7 +255,9 @@ def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) 
 def save_transformers(folder: Path, kind: str, **keys: Any) -> Any:
     """Save a tiny model with transformers itself, with every tensor random."""
     transformers = pytest.importorskip("transformers")
-    model = getattr(transformers, kind)(transformers.Mamba2Config(**(SIZES | keys))).eval()
+    model = getattr(transformers, kind)(
+        transformers.Mamba2Config(**(SIZES | keys))
+    ).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -240,7 +267,8 @@ def save_transformers(folder: Path, kind: str, **keys: Any) -> Any:
 
 @pytest.mark.parametrize("kind", ["Mamba2Model", "Mamba2ForCausalLM"])
 @pytest.mark.parametrize(
-    "keys", [{}, {"tie_word_embeddings": True}, {"use_bias": True, "use_conv_bias": False}]
+    "keys",
+    [{}, {"tie_word_embeddings": True}, {"use_bias": True, "use_conv_bias": False}],
 )
 def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) -> None:
     original = save_transformers(tmp_path, kind, **keys)
@@ -248,7 +276,9 @@ def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) ->
     loaded = load_model(tmp_path, require_head=False)
     assert loaded.config.ngroups == 2
     for name, tensor in loaded.backbone.state_dict().items():
-        assert torch.equal(tensor, state[name.replace("embedding.", "embeddings.")]), name
+        assert torch.equal(tensor, state[name.replace("embedding.", "embeddings.")]), (
+            name
+        )
 
 
 @pytest.mark.slow
@@ -260,7 +290,9 @@ def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) ->
     ],
     ids=str,
 )  # fmt: skip
-def test_hidden_states_are_those_of_transformers(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_hidden_states_are_those_of_transformers(
+    tmp_path: Path, keys: dict[str, Any]
+) -> None:
     original = save_transformers(tmp_path, "Mamba2Model", **keys)
     ids = torch.randint(0, SIZES["vocab_size"], (2, 150))
     with torch.no_grad():

@@ -11,12 +11,18 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, load_model, save_checkpoint
+from spscanner_rag.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    load_model,
+    save_checkpoint,
+)
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, FILES, SETTINGS, remove_digests
 
-# every way in which saving changes a folder, through `os`, pathlib, shutil or our own code
+# every way in which saving changes a folder, through `os`, pathlib, shutil or our own
+# code
 CHANGES = ("mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync")
 
 
@@ -34,12 +40,17 @@ def other_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
 @pytest.fixture
 def other() -> ScannerModel:
     config = replace(CONFIG, vocab_size=400)
-    return ScannerModel(config, match_embedding=True, lexical_prior=True, surroundings=True)
+    return ScannerModel(
+        config, match_embedding=True, lexical_prior=True, surroundings=True
+    )
 
 
 def content(loaded: Checkpoint) -> tuple[float, str]:
     """What distinguishes one checkpoint from another, and either from a mixture of both."""
-    return float(loaded.model.backbone.embedding.weight.detach().sum()), loaded.tokenizer.to_str()
+    return (
+        float(loaded.model.backbone.embedding.weight.detach().sum()),
+        loaded.tokenizer.to_str(),
+    )
 
 
 def kill_at(patch: pytest.MonkeyPatch, number: int) -> None:
@@ -63,7 +74,11 @@ def no_links(*_: Any, **__: Any) -> None:
 
 
 def save_killed(
-    folder: Path, model: ScannerModel, tokenizer: Tokenizer | None, number: int, links: bool = True
+    folder: Path,
+    model: ScannerModel,
+    tokenizer: Tokenizer | None,
+    number: int,
+    links: bool = True,
 ) -> bool:
     """Save, and die at the change with this number; False if there are fewer changes."""
     with pytest.MonkeyPatch.context() as patch:
@@ -80,7 +95,11 @@ def save_killed(
 @pytest.mark.slow
 @pytest.mark.parametrize(("digests", "links"), [(True, True), (False, False)])
 def test_killed_at_every_change(
-    folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, digests: bool, links: bool
+    folder: Path,
+    other: ScannerModel,
+    other_tokenizer: Tokenizer,
+    digests: bool,
+    links: bool,
 ) -> None:
     if not digests:
         remove_digests(folder)  # as an older version saved it
@@ -91,7 +110,9 @@ def test_killed_at_every_change(
     save_checkpoint(folder.parent / "new", other, SETTINGS, other_tokenizer)
     new = content(load_checkpoint(folder.parent / "new"))
     seen = []
-    originals = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    originals = {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()
+    }
     for number in range(1, 100):
         killed = save_killed(folder, other, other_tokenizer, number, links)
         found = content(load_checkpoint(folder))
@@ -103,7 +124,9 @@ def test_killed_at_every_change(
         assert (folder / "runs" / "log").read_text() == "mine too"
         if not killed:
             break
-        save_checkpoint(folder, other, SETTINGS, other_tokenizer)  # the next run saves again
+        save_checkpoint(
+            folder, other, SETTINGS, other_tokenizer
+        )  # the next run saves again
         assert content(load_checkpoint(folder)) == new
         assert current_files(folder) == folder
         for name, data in originals.items():  # restore the old one
@@ -114,7 +137,9 @@ def test_killed_at_every_change(
     assert 4 < sum(seen) < len(seen) - 4
 
 
-def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerModel) -> None:
+def test_a_tokenizer_that_is_not_saved_again_stays(
+    folder: Path, model: ScannerModel
+) -> None:
     tokenizer = (folder / "tokenizer.json").read_bytes()
     with torch.no_grad():
         model.backbone.norm_f.weight += 1
@@ -136,9 +161,13 @@ def test_several_programs_save_to_one_folder(
         save_checkpoint(tmp_path / "whole", whole, SETTINGS, tokenizer)
         wholes.append(content(load_checkpoint(tmp_path / "whole")))
 
-    def save_often(number: int) -> None:  # threads, each with its own lock, like processes
+    def save_often(
+        number: int,
+    ) -> None:  # threads, each with its own lock, like processes
         for _ in range(10):
-            whole, tokenizer = ((model, tiny_tokenizer), (other, other_tokenizer))[number % 2]
+            whole, tokenizer = ((model, tiny_tokenizer), (other, other_tokenizer))[
+                number % 2
+            ]
             save_checkpoint(folder, whole, SETTINGS, tokenizer)
 
     with ThreadPoolExecutor(4) as pool:

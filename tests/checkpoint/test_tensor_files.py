@@ -15,7 +15,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
-from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
+from spscanner_rag.checkpoint.tensor_files import (
+    read_headers,
+    read_tensors,
+    verify_headers,
+)
 from tests.checkpoint.conftest import refused
 
 TENSORS = {
@@ -25,9 +29,15 @@ TENSORS = {
     "layer.mixer.D": torch.tensor([0.5, 0.6]),
     "lm_head.weight": torch.ones(4, 3),
 }
-SHAPES = {name: tuple(tensor.shape) for name, tensor in TENSORS.items() if name != "lm_head.weight"}
+SHAPES = {
+    name: tuple(tensor.shape)
+    for name, tensor in TENSORS.items()
+    if name != "lm_head.weight"
+}
 WHOLE = torch.ones(1000)
-LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
+LFS_POINTER = (
+    "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
+)
 Write = Callable[[Path, dict[str, Any]], Path]
 
 
@@ -42,7 +52,10 @@ class Calls:
 
 
 def write_safetensors(folder: Path, tensors: dict[str, Any]) -> Path:
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in tensors.items()},
+        folder / "model.safetensors",
+    )
     return folder / "model.safetensors"
 
 
@@ -51,7 +64,9 @@ def write_pickled(folder: Path, tensors: dict[str, Any]) -> Path:
     return folder / "pytorch_model.bin"
 
 
-@pytest.fixture(params=[write_safetensors, write_pickled], ids=["safetensors", "pickled"])
+@pytest.fixture(
+    params=[write_safetensors, write_pickled], ids=["safetensors", "pickled"]
+)
 def write(request: pytest.FixtureRequest) -> Write:
     function: Write = request.param
     return function
@@ -67,10 +82,15 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     ("stored", "dtype"),
     [
         *((torch.float32, dtype) for dtype in (torch.float32, torch.bfloat16)),
-        *((stored, torch.float32) for stored in (torch.float64, torch.float16, torch.bfloat16)),
+        *(
+            (stored, torch.float32)
+            for stored in (torch.float64, torch.float16, torch.bfloat16)
+        ),
     ],
 )
-def test_tensors_as_written(tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype) -> None:
+def test_tensors_as_written(
+    tmp_path: Path, write: Write, stored: torch.dtype, dtype: torch.dtype
+) -> None:
     write(tmp_path, {name: tensor.to(stored) for name, tensor in TENSORS.items()})
     tensors = load(tmp_path, dtype)
     assert set(tensors) == set(SHAPES)
@@ -81,11 +101,16 @@ def test_tensors_as_written(tmp_path: Path, write: Write, stored: torch.dtype, d
 
 def test_tied_and_transposed_tensors_of_torch(tmp_path: Path) -> None:
     embedding = torch.arange(12.0).reshape(3, 4).T  # (4, 3), not contiguous
-    write_pickled(tmp_path, TENSORS | {"backbone.embedding.weight": embedding, "lm_head.weight": embedding})
+    write_pickled(
+        tmp_path,
+        TENSORS | {"backbone.embedding.weight": embedding, "lm_head.weight": embedding},
+    )
     assert torch.equal(load(tmp_path)["backbone.embedding.weight"], embedding)
 
 
-def test_names_are_those_of_the_model_and_each_is_one_tensor(tmp_path: Path, write: Write) -> None:
+def test_names_are_those_of_the_model_and_each_is_one_tensor(
+    tmp_path: Path, write: Write
+) -> None:
     write(tmp_path, TENSORS)
     headers = read_headers(tmp_path, lambda name: f"x.{name}")
     assert headers["x.layer.mixer.D"].stored_name == "layer.mixer.D"
@@ -106,14 +131,20 @@ def test_names_are_those_of_the_model_and_each_is_one_tensor(tmp_path: Path, wri
         ({"layer.mixer.D": torch.tensor([-2e6, 1.0])}, "holds a weight of size .*, which no training makes"),
     ],
 )  # fmt: skip
-def test_refused_tensors(tmp_path: Path, write: Write, tensors: dict[str, Tensor], message: str) -> None:
+def test_refused_tensors(
+    tmp_path: Path, write: Write, tensors: dict[str, Tensor], message: str
+) -> None:
     path = write(tmp_path, TENSORS | tensors)
     with refused(rf"{path.name}: tensor {next(iter(tensors))} {message}"):
         load(tmp_path)
 
 
-def test_headers_are_checked_before_any_tensor_is_read(tmp_path: Path, write: Write) -> None:
-    unreadable = {name: torch.full_like(tensor, torch.nan) for name, tensor in TENSORS.items()}
+def test_headers_are_checked_before_any_tensor_is_read(
+    tmp_path: Path, write: Write
+) -> None:
+    unreadable = {
+        name: torch.full_like(tensor, torch.nan) for name, tensor in TENSORS.items()
+    }
     write(tmp_path, unreadable | {"layer.mixer.D": torch.ones(3)})
     with refused("has shape"):
         load(tmp_path)
@@ -132,7 +163,9 @@ def test_truncated(tmp_path: Path, write: Write, share: float) -> None:
 
 
 def test_no_weights(tmp_path: Path) -> None:
-    with refused(r"no weights there; expected model\.safetensors or pytorch_model\.bin"):
+    with refused(
+        r"no weights there; expected model\.safetensors or pytorch_model\.bin"
+    ):
         read_headers(tmp_path)
 
 
@@ -152,7 +185,9 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
     with refused(r"older than torch 1\.6; download it, or save it with torch\.save"):
         read_headers(tmp_path)
     assert not trace.exists()
-    torch.save(TENSORS, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    torch.save(
+        TENSORS, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=False
+    )
     with refused(r"older than torch 1\.6"):
         read_headers(tmp_path)
 
@@ -165,15 +200,25 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
         ({1: torch.ones(1)}, "entry 1 is a Tensor"),
         ({"epoch": 3}, "entry 'epoch' is a int"),
         ({"a": torch.ones(2).to_sparse()}, "refused, .*_rebuild_sparse_tensor"),
-        ({"a": torch.empty(2, device="meta")}, "refused, .*_rebuild_meta_tensor_no_storage"),
-        ({"huge": torch.ones(1).expand(10**9)}, "tensor huge claims more bytes than the file's"),
         (
-            {f"a{number}": WHOLE[number:] for number in range(100)},  # all share one storage
+            {"a": torch.empty(2, device="meta")},
+            "refused, .*_rebuild_meta_tensor_no_storage",
+        ),
+        (
+            {"huge": torch.ones(1).expand(10**9)},
+            "tensor huge claims more bytes than the file's",
+        ),
+        (
+            {
+                f"a{number}": WHOLE[number:] for number in range(100)
+            },  # all share one storage
             "claims more bytes than the file's",
         ),
     ],
 )
-def test_a_pickle_of_anything_but_whole_dense_tensors(tmp_path: Path, state: Any, message: str) -> None:
+def test_a_pickle_of_anything_but_whole_dense_tensors(
+    tmp_path: Path, state: Any, message: str
+) -> None:
     write_pickled(tmp_path, state)
     with refused(message):
         read_headers(tmp_path)
@@ -202,14 +247,17 @@ def test_every_flipped_bit_of_a_pickle_is_found(tmp_path: Path) -> None:
         parts = [part for part in archive.infolist() if "/data/" in part.filename]
     assert len(parts) == len(TENSORS)
     for part in parts:
-        name_size, extra_size = struct.unpack_from("<HH", whole, part.header_offset + 26)
+        name_size, extra_size = struct.unpack_from(
+            "<HH", whole, part.header_offset + 26
+        )
         start = part.header_offset + 30 + name_size + extra_size
         for at in (start, start + part.file_size - 1):
             damaged = bytearray(whole)
             damaged[at] ^= 1
             path.write_bytes(damaged)
             with pytest.raises(
-                CheckpointError, match=r"pytorch_model\.bin: damaged \(Bad CRC-32 for file .*again"
+                CheckpointError,
+                match=r"pytorch_model\.bin: damaged \(Bad CRC-32 for file .*again",
             ):
                 load(tmp_path)
     path.write_bytes(whole)
@@ -254,16 +302,29 @@ def read_all(folder: Path) -> dict[str, torch.Tensor]:
         (Calls(torch.UntypedStorage, HUGE), "UntypedStorage"),
         (Calls(collections.Counter, "abc"), r"collections\.Counter"),
         (
-            Calls(torch._utils._rebuild_meta_tensor_no_storage, torch.float32, (2,), (1,), False),
+            Calls(
+                torch._utils._rebuild_meta_tensor_no_storage,
+                torch.float32,
+                (2,),
+                (1,),
+                False,
+            ),
             "meta_tensor",
         ),
-        (Calls(collections.OrderedDict, [("a", 1)]), "an OrderedDict made from something else"),
+        (
+            Calls(collections.OrderedDict, [("a", 1)]),
+            "an OrderedDict made from something else",
+        ),
     ],
     ids=lambda value: value.what[0].__name__ if isinstance(value, Calls) else "",
 )
-def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, call: Calls, name: str) -> None:
+def test_a_function_that_could_fill_the_memory_is_not_called(
+    tmp_path: Path, call: Calls, name: str
+) -> None:
     write_pickled(tmp_path, {"a": torch.ones(2), "b": call})
-    with pytest.raises(CheckpointError, match=rf"pytorch_model\.bin: refused, .*\(.*({name})"):
+    with pytest.raises(
+        CheckpointError, match=rf"pytorch_model\.bin: refused, .*\(.*({name})"
+    ):
         read_headers(tmp_path)
 
 
@@ -276,19 +337,34 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
         (2, (2,), (-1,), 1, "damaged"),
         (2, (2, 2), (1,), 0, "damaged"),
         (2, (9,), (1,), 0, "damaged"),
-        (2, (1,) * 9, (1,) * 9, 0, "a tensor of 9 dimensions"),  # a million of them, which many tensors share
+        (
+            2,
+            (1,) * 9,
+            (1,) * 9,
+            0,
+            "a tensor of 9 dimensions",
+        ),  # a million of them, which many tensors share
         ([1, 2], (2,), (1,), 0, "persistent id 'storage'"),  # torch would copy the list
     ],
 )
 def test_shapes_that_are_none(
-    tmp_path: Path, elements: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, fault: str
+    tmp_path: Path,
+    elements: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    fault: str,
 ) -> None:
     class Place:
         pass
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, value: object) -> object:
-            return ("storage", torch.FloatStorage, "0", "cpu", elements) if type(value) is Place else None
+            return (
+                ("storage", torch.FloatStorage, "0", "cpu", elements)
+                if type(value) is Place
+                else None
+            )
 
     arguments = Place(), offset, size, stride, False, collections.OrderedDict()
     stream = io.BytesIO()
@@ -301,9 +377,13 @@ def test_shapes_that_are_none(
 def test_a_storage_larger_than_the_file(tmp_path: Path) -> None:
     path = write_pickled(tmp_path, {"a": torch.ones(2)})
     with zipfile.ZipFile(path) as archive:
-        content = archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
+        content = archive.read(
+            next(name for name in archive.namelist() if name.endswith("data.pkl"))
+        )
     assert content.count(b"K\x02") == 2  # elements of the storage and of the tensor
-    write_pickle(path, content.replace(b"K\x02", b"J" + struct.pack("<i", 2**31 - 1), 1))
+    write_pickle(
+        path, content.replace(b"K\x02", b"J" + struct.pack("<i", 2**31 - 1), 1)
+    )
     with refused("claims more bytes than the file's"):
         read_all(tmp_path)
 

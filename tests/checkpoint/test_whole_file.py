@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.checkpoint.whole_file import remove_leftovers, whole_file, write_whole
+from spscanner_rag.checkpoint.whole_file import (
+    remove_leftovers,
+    whole_file,
+    write_whole,
+)
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out.html"
     out.write_text("old")
     out.chmod(0o640)
@@ -44,7 +50,9 @@ def test_a_link_stays_and_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
 def test_a_named_pipe_is_written_to(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []
-    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
+    reader = threading.Thread(
+        target=lambda: read.append((tmp_path / "pipe").read_text())
+    )
     reader.start()
     write_whole(tmp_path / "pipe", "through")
     reader.join(timeout=10)
@@ -54,7 +62,9 @@ def test_a_named_pipe_is_written_to(tmp_path: Path) -> None:
 def test_an_unfinished_file_takes_the_place_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "scores.npy"
     path.write_text("old")
-    (tmp_path / "scores.npy.part").write_text("of a killed program, longer than the new one")
+    (tmp_path / "scores.npy.part").write_text(
+        "of a killed program, longer than the new one"
+    )
     with whole_file(path) as unfinished:
         assert unfinished == tmp_path / "scores.npy.part"
         unfinished.write_text("new")
@@ -63,7 +73,9 @@ def test_an_unfinished_file_takes_the_place_at_the_end(tmp_path: Path) -> None:
     path.chmod(0o444)
     with pytest.raises(FileNotFoundError), whole_file(path):
         pass  # a writer that writes nothing
-    write_whole(path, "newest")  # a read-only file is replaced, and its permissions stay
+    write_whole(
+        path, "newest"
+    )  # a read-only file is replaced, and its permissions stay
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("newest", 0o444)
     assert [each.name for each in tmp_path.iterdir()] == ["scores.npy"]
 
@@ -79,7 +91,9 @@ def test_file_and_folder_are_on_the_disk_in_this_order(
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted_sync)
-    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replaced"), replace(*paths)))
+    monkeypatch.setattr(
+        os, "replace", lambda *paths: (done.append("replaced"), replace(*paths))
+    )
     write_whole(tmp_path / "a", "x")
     with whole_file(tmp_path / "b") as unfinished:
         unfinished.write_text("x")
@@ -87,7 +101,9 @@ def test_file_and_folder_are_on_the_disk_in_this_order(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
-def test_a_full_disk_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_full_disk_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def full(_: int) -> None:
         raise OSError(number, os.strerror(number))
 

@@ -19,17 +19,25 @@ def test_a_soft_checkpoint_comes_back(soft: Path, soft_model: ScannerModel) -> N
     loaded = load_checkpoint(soft)
     assert loaded.settings == SOFT
     assert loaded.word_vectors is not None
-    assert (loaded.word_vectors.words, loaded.word_vectors.source) == (VECTORS.words, "a model (MIT)")
+    assert (loaded.word_vectors.words, loaded.word_vectors.source) == (
+        VECTORS.words,
+        "a model (MIT)",
+    )
     np.testing.assert_array_equal(loaded.word_vectors.vectors, VECTORS.vectors)
     ids = torch.arange(30)[None]
-    features, prior = torch.randn(1, 30, SOFT_FEATURES), torch.randn(30, soft_model.prior_width)
+    features, prior = (
+        torch.randn(1, 30, SOFT_FEATURES),
+        torch.randn(30, soft_model.prior_width),
+    )
     with torch.no_grad():
         got, expected = (
             m.score(m(ids, match_classes=ids % 7, match_features=features)[0][0], prior)
             for m in (loaded.model, soft_model)
         )
     assert torch.equal(got, expected)
-    assert len({stat.S_IMODE(path.stat().st_mode) for path in soft.iterdir()}) == 1, "none is private"
+    assert len({stat.S_IMODE(path.stat().st_mode) for path in soft.iterdir()}) == 1, (
+        "none is private"
+    )
 
 
 def test_a_soft_channel_without_its_table_is_refused(soft: Path) -> None:
@@ -39,7 +47,9 @@ def test_a_soft_channel_without_its_table_is_refused(soft: Path) -> None:
     load_model(soft)  # token ids and features need no words
 
 
-def test_tables_of_the_soft_channel(tmp_path: Path, model: ScannerModel, soft_model: ScannerModel) -> None:
+def test_tables_of_the_soft_channel(
+    tmp_path: Path, model: ScannerModel, soft_model: ScannerModel
+) -> None:
     with refused(r"no word vectors for settings with lexical\.soft True"):
         save_checkpoint(tmp_path / "new", soft_model, SOFT, None)
     with refused(r"word vectors for settings with lexical\.soft False"):
@@ -52,10 +62,14 @@ def test_tables_of_the_soft_channel(tmp_path: Path, model: ScannerModel, soft_mo
 DAMAGED = {
     "truncated, or not a safetensors file": lambda content: content[:-3],
     "the vector of 'boat' has length nan; expected 1": lambda content: save(
-        load(content) | {"scales": load(content)["scales"] * np.array([1, np.nan, 1], np.float32)}
+        load(content)
+        | {"scales": load(content)["scales"] * np.array([1, np.nan, 1], np.float32)}
     ),
     "a tensor is BF16; expected int8": lambda _: save_torch(
-        {name: torch.zeros(3, dtype=torch.bfloat16) for name in ("words", "vectors", "scales")}
+        {
+            name: torch.zeros(3, dtype=torch.bfloat16)
+            for name in ("words", "vectors", "scales")
+        }
     ),
     "arrays other; expected": lambda _: save({"other": np.ones(1)}),
 }
@@ -64,6 +78,8 @@ DAMAGED = {
 @pytest.mark.parametrize("message", DAMAGED)
 def test_a_damaged_table_is_refused_by_name(soft: Path, message: str) -> None:
     remove_digests(soft)
-    (soft / WORD_VECTORS).write_bytes(DAMAGED[message]((soft / WORD_VECTORS).read_bytes()))
+    (soft / WORD_VECTORS).write_bytes(
+        DAMAGED[message]((soft / WORD_VECTORS).read_bytes())
+    )
     with refused(f"{soft / WORD_VECTORS}: {message}"):
         load_checkpoint(soft)

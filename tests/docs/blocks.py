@@ -12,9 +12,9 @@ from pathlib import Path
 
 import typer
 
-from benchmarks.__main__ import _parser as benchmarks_parser
+from spscanner_lab.benchmarks.__main__ import _parser as benchmarks_parser
+from spscanner_lab.training.recipe import read_recipe
 from spscanner_rag.apps.cli.app import app
-from spscanner_rag.lab.training.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -24,18 +24,30 @@ PAGES = [
     REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
-LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also use bash, to install
+LANGUAGES = {
+    "python",
+    "sh",
+    "toml",
+    "json",
+    "text",
+}  # pages for other projects also use bash, to install
 NOT_RUN = {
     "network": "installs or downloads",
     "data": "needs data that are not in the repository",
-    "server": "asks a server that another block says how to start; tests of the server run one",
-    "measurement": "measures, for minutes; a test or another page runs the command on less",
+    "server": (
+        "asks a server that another block says how to start; tests of the server"
+        " run one"
+    ),
+    "measurement": (
+        "measures, for minutes; a test or another page runs the command on less"
+    ),
     "tests": "runs tests that run anyway",
 }
 """What a page may state before a block: ``<!-- runs: network -->``."""
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<key>\w+): (?P<value>[^\n]+?) -->\n\n?)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"(?:^<!-- (?P<key>\w+): (?P<value>[^\n]+?)"
+    r" -->\n\n?)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,
 )
 
@@ -67,19 +79,30 @@ def blocks_of(text: str, page: str) -> list[Block]:
     for match in _BLOCK.finditer(text):
         key, value = match["key"], match["value"]
         line = text.count("\n", 0, match.start("text")) + 1
-        if key not in (None, "runs", "file") or (key == "runs" and value not in NOT_RUN):
+        if key not in (None, "runs", "file") or (
+            key == "runs" and value not in NOT_RUN
+        ):
             raise ValueError(f"{page}:{line}: unknown mark {key}: {value}")
-        if match["language"] not in (LANGUAGES | {"bash"} if page.endswith(".mdx") else LANGUAGES):
+        if match["language"] not in (
+            LANGUAGES | {"bash"} if page.endswith(".mdx") else LANGUAGES
+        ):
             raise ValueError(f"{page}:{line}: unknown language {match['language']!r}")
         not_run, file = (value if key == name else "" for name in ("runs", "file"))
         if match["language"] == "bash" and page.endswith(".mdx"):
             not_run = "network"
-        if match["language"] == "text" and found and not text[stop : match.start()].strip():
+        if (
+            match["language"] == "text"
+            and found
+            and not text[stop : match.start()].strip()
+        ):
             found[-1] = replace(found[-1], prints=match["text"])
         found.append(Block(page, line, match["language"], match["text"], not_run, file))
         stop = match.end()
     if len(found) * 2 != len(re.findall("^```", text, re.M)):
-        raise ValueError(f"{page}: a fence that does not open or close a block at the start of a line")
+        raise ValueError(
+            f"{page}: a fence that does not open or close a block at the start of a"
+            " line"
+        )
     return found
 
 
@@ -101,18 +124,27 @@ def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
 def check_printed(block: Block, printed: str) -> None:
     """The lines below a block are among those that it printed, in their order.
 
-    Decimal numbers may differ, ``...`` alone stands for any lines, and at the end of a line for the rest of it.
+    Decimal numbers may differ, ``...`` alone stands for any lines, and at the end of a
+    line for the rest of it.
     """
     lines = iter([_SCORE.sub("0.", line).strip() for line in printed.splitlines()])
     for shown in block.prints.splitlines():
         start, cut, _ = _SCORE.sub("0.", shown).strip().partition("...")
-        if start and not any(line.startswith(start) if cut else line == start for line in lines):
-            raise AssertionError(f"{block.place}: {shown!r} was not printed:\n{printed}")
+        if start and not any(
+            line.startswith(start) if cut else line == start for line in lines
+        ):
+            raise AssertionError(
+                f"{block.place}: {shown!r} was not printed:\n{printed}"
+            )
 
 
 def run_shell(block: Block, folder: Path) -> str:
     """Run commands with the program of this environment and the code of this repository."""
-    paths = [str(REPOSITORY), str(REPOSITORY / "integrations"), os.environ.get("PYTHONPATH", "")]
+    paths = [
+        str(REPOSITORY),
+        str(REPOSITORY / "integrations"),
+        os.environ.get("PYTHONPATH", ""),
+    ]
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -121,9 +153,17 @@ def run_shell(block: Block, folder: Path) -> str:
     }
     command = ["bash", "-euo", "pipefail", "-c", block.text]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=1500
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1500,
     )
-    assert done.returncode == 0, f"{block.place}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == 0, (
+        f"{block.place}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    )
     return done.stdout
 
 
@@ -135,8 +175,10 @@ def check_commands(block: Block) -> None:
         program = Path(words[0]).name
         if program == "spscanner":
             parse_command(words[1:])
-        elif words[:3] == ["python", "-m", "benchmarks"]:
-            benchmarks_parser().parse_args([word for word in words[3:] if word != "--help"])
+        elif words[:3] == ["python", "-m", "spscanner_lab.benchmarks"]:
+            benchmarks_parser().parse_args(
+                [word for word in words[3:] if word != "--help"]
+            )
         elif program == "pytest":
             paths = [word for word in words[1:] if "/" in word]
             assert all((REPOSITORY / path).exists() for path in paths), words

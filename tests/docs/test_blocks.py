@@ -9,10 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_commands, check_printed, run_block
+from tests.docs.blocks import (
+    PAGES,
+    REPOSITORY,
+    Block,
+    blocks_of,
+    check_commands,
+    check_printed,
+    run_block,
+)
 
 with suppress(ImportError):
-    import mcp.client.stdio  # noqa: F401 - it keeps the standard error that is there when it is imported
+    import mcp.client.stdio  # noqa: F401, RUF100
 
 PRINTED = {
     "docs/agents.md": [
@@ -69,7 +77,10 @@ RUN = [page for page in PAGES if any(not block.not_run for block in blocks(page)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_blocks_run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for module in NEEDED.get(name_of(page), ()):
         pytest.importorskip(module)
@@ -78,12 +89,23 @@ def test_blocks_run_in_order(
     names: dict[str, object] = {"__name__": "__main__"}
     printed = ""
     for block in blocks(page):
-        shown = "" if block.not_run else run_block(block, tmp_path, names) + capsys.readouterr().out
-        assert shown or block.not_run or block.language == "text" or page.stem not in GUIDES, block.place
+        shown = (
+            ""
+            if block.not_run
+            else run_block(block, tmp_path, names) + capsys.readouterr().out
+        )
+        assert (
+            shown
+            or block.not_run
+            or block.language == "text"
+            or page.stem not in GUIDES
+        ), block.place
         if not block.not_run:
             check_printed(block, shown)
         printed += shown
-    assert [text for text in PRINTED.get(name_of(page), ()) if text not in printed] == [], printed
+    assert [
+        text for text in PRINTED.get(name_of(page), ()) if text not in printed
+    ] == [], printed
 
 
 @pytest.mark.slow
@@ -91,13 +113,29 @@ def test_blocks_run_in_order(
 def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
     files = []
     for page in PAGES:
-        kept = [block.text for block in blocks(page) if block.language == "python" and block.not_run]
+        kept = [
+            block.text
+            for block in blocks(page)
+            if block.language == "python" and block.not_run
+        ]
         if kept:
             files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
             files[-1].write_text("\n".join(kept), encoding="utf-8")
     assert files
-    command = [sys.executable, "-m", "mypy", *map(str, files)]  # uses the project's options, and so its cache
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1100)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        *map(str, files),
+    ]  # uses the project's options, and so its cache
+    done = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1100,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -107,7 +145,9 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
 PRINTED_BELOW = "```python\nprint(1)\n```\n\n```text\n{}\n```\n"
 
 
-@pytest.mark.parametrize("shown", ["a 0.3", "b", "last\nmiddle", "a 0.1 b\nmidd", "lasting ..."])
+@pytest.mark.parametrize(
+    "shown", ["a 0.3", "b", "last\nmiddle", "a 0.1 b\nmidd", "lasting ..."]
+)
 def test_what_a_block_does_not_print_is_found(shown: str) -> None:
     block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
     with pytest.raises(AssertionError, match="was not printed"):

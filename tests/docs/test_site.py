@@ -28,9 +28,13 @@ def build() -> Iterator[ModuleType]:
 
 
 def test_every_page_is_in_the_navigation(build: ModuleType) -> None:
-    config = tomllib.loads((FOLDER / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    config = tomllib.loads((FOLDER / "zensical.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     named = re.findall(r"[\w/-]+\.md", str(config["nav"]))
-    pages = {page.name for page in (REPOSITORY / "docs").glob("*.md")} | set(build.PLACES.values())
+    pages = {page.name for page in (REPOSITORY / "docs").glob("*.md")} | set(
+        build.PLACES.values()
+    )
     pages |= {f"api/{page.name}" for page in (FOLDER / "api").glob("*.md")} | {"cli.md"}
     assert sorted(named) == sorted(pages)
 
@@ -56,31 +60,46 @@ def test_the_page_on_the_command_line_has_every_command(build: ModuleType) -> No
     assert "\b" not in page
 
 
-def test_links_stay_on_the_site(build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_stay_on_the_site(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(build, "PAGES", tmp_path)
     page = REPOSITORY / "docs" / "training.md"
-    places = {REPOSITORY / "README.md": "index.md", REPOSITORY / "docs" / "results.md": "results.md"}
+    places = {
+        REPOSITORY / "README.md": "index.md",
+        REPOSITORY / "docs" / "results.md": "results.md",
+    }
     text = (
-        "[a](../README.md#limits) [b](results.md) [c](../examples/training/default.toml) [d](../examples) "
-        '[e](https://x.example/y.md) [f](#here) <img src="result-page.png"><source srcset="https://x.example/a">'
+        "[a](../README.md#limits) [b](results.md)"
+        " [c](../examples/training/default.toml) [d](../examples)"
+        ' [e](https://x.example/y.md) [f](#here) <img src="result-page.png"><source'
+        ' srcset="https://x.example/a">'
     )
-    assert build.relinked(text, page, tmp_path / "training.md", places) == (
-        "[a](index.md#limits) [b](results.md) [c](files/examples/training/default.toml) d "
-        '[e](https://x.example/y.md) [f](#here) <img src="files/docs/result-page.png">'
-        '<source srcset="https://x.example/a">'
+    assert (
+        build.relinked(text, page, tmp_path / "training.md", places)
+        == "[a](index.md#limits) [b](results.md)"
+        " [c](files/examples/training/default.toml) d [e](https://x.example/y.md)"
+        ' [f](#here) <img src="files/docs/result-page.png"><source'
+        ' srcset="https://x.example/a">'
     )
     assert (tmp_path / "files" / "examples" / "training" / "default.toml").is_file()
 
 
 def test_broken_links_are_found(build: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "api").mkdir()
-    good = '<a href="api/b.html#there"></a><a href="#top"></a><h1 id="top"></h1><a href="https://x.example/"></a>'
+    good = (
+        '<a href="api/b.html#there"></a><a href="#top"></a><h1 id="top"></h1><a'
+        ' href="https://x.example/"></a>'
+    )
     bad = (
-        '<a href="c.html"></a><a href="api/b.html#nowhere"></a><img src="../../x.png"><a href="ftp://x.example"></a>'
-        '<a href="https://localhost/"></a>'
+        '<a href="c.html"></a><a href="api/b.html#nowhere"></a><img'
+        ' src="../../x.png"><a href="ftp://x.example"></a><a'
+        ' href="https://localhost/"></a>'
     )
     (tmp_path / "a.html").write_text(good, encoding="utf-8")
-    (tmp_path / "api" / "b.html").write_text('<h2 id="there"></h2><a href="../a.html"></a>', encoding="utf-8")
+    (tmp_path / "api" / "b.html").write_text(
+        '<h2 id="there"></h2><a href="../a.html"></a>', encoding="utf-8"
+    )
     assert build.broken_links(tmp_path) == []
     (tmp_path / "bad.html").write_text(bad, encoding="utf-8")
     assert build.broken_links(tmp_path) == [

@@ -15,23 +15,36 @@ from spscanner_rag.encoder.sentences import TokenEncoder
 WINDOWS = [[2, 5, 9, 6, 3], [2, 3], [2, *range(5, 25), 3]]
 
 
-def test_states_are_those_of_transformers(bert_folder: Path, encoder: TokenEncoder) -> None:
+def test_states_are_those_of_transformers(
+    bert_folder: Path, encoder: TokenEncoder
+) -> None:
     original = transformers.BertModel.from_pretrained(bert_folder).eval()
     with torch.inference_mode():
-        expected = [original(torch.tensor([window])).last_hidden_state[0] for window in WINDOWS]
-    torch.testing.assert_close(encoder.model.states(WINDOWS), torch.cat(expected), atol=1e-5, rtol=0)
+        expected = [
+            original(torch.tensor([window])).last_hidden_state[0] for window in WINDOWS
+        ]
+    torch.testing.assert_close(
+        encoder.model.states(WINDOWS), torch.cat(expected), atol=1e-5, rtol=0
+    )
 
 
 def test_int8_keeps_the_direction_of_vectors() -> None:
     shape = BertShape(128, 2, 4, 256, 50, 32)
     generator = torch.Generator().manual_seed(0)
-    weights = {name: torch.randn(size, generator=generator) / 16 for name, size in shape.tensors().items()}
-    weights |= {name: torch.ones(128) for name in weights if name.endswith("LayerNorm.weight")}
+    weights = {
+        name: torch.randn(size, generator=generator) / 16
+        for name, size in shape.tensors().items()
+    }
+    weights |= {
+        name: torch.ones(128) for name in weights if name.endswith("LayerNorm.weight")
+    }
     stored = quantized(weights)
     assert {name for name in stored if stored[name].dtype == torch.int8} == {
         name for name, size in shape.tensors().items() if len(size) == 2
     }
-    states, rounded = (Bert(shape, own).states(WINDOWS) for own in (weights, restored(stored)))
+    states, rounded = (
+        Bert(shape, own).states(WINDOWS) for own in (weights, restored(stored))
+    )
     assert torch.nn.functional.cosine_similarity(states, rounded).min() > 0.999
 
 
@@ -47,7 +60,9 @@ def test_int8_keeps_the_direction_of_vectors() -> None:
         ("layer_norm_eps", None, "layer_norm_eps"),
     ],
 )
-def test_impossible_sizes_are_refused(encoder_file: EncoderFile, key: str, value: Any, match: str) -> None:
+def test_impossible_sizes_are_refused(
+    encoder_file: EncoderFile, key: str, value: Any, match: str
+) -> None:
     config = {
         "model_type": "bert",
         **{name: getattr(encoder_file.shape, name) for name in BertShape.__slots__},

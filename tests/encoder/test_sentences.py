@@ -34,17 +34,25 @@ def test_rounded_vectors_keep_their_cosines(vectors: np.ndarray) -> None:
     lengths = np.linalg.norm(vectors, axis=1)
     expected = vectors @ question / np.maximum(lengths, 1e-12)
     found = SentenceVectors.of(vectors).cosines(question)
-    np.testing.assert_allclose(found[lengths > 1e-3], expected[lengths > 1e-3], atol=0.02)
+    np.testing.assert_allclose(
+        found[lengths > 1e-3], expected[lengths > 1e-3], atol=0.02
+    )
 
 
 def test_a_sentence_alone_is_the_mean_of_its_states(encoder: TokenEncoder) -> None:
-    states = encoder.model.states([encoder.enclosed(encoder.ids(SENTENCES[0]))])[1:-1].mean(0).numpy()
+    states = (
+        encoder.model.states([encoder.enclosed(encoder.ids(SENTENCES[0]))])[1:-1]
+        .mean(0)
+        .numpy()
+    )
     vectors = encoder.vectors(SENTENCES[:1])
     cosine = vectors.cosines(np.asarray(states / np.linalg.norm(states), np.float32))
     assert cosine[0] == pytest.approx(1, abs=0.01)
 
 
-def test_neighbours_change_a_vector_and_other_texts_do_not(encoder: TokenEncoder) -> None:
+def test_neighbours_change_a_vector_and_other_texts_do_not(
+    encoder: TokenEncoder,
+) -> None:
     alone = encoder.vectors(SENTENCES[:1])
     among = encoder.vectors(SENTENCES)
     assert not np.array_equal(alone.rows[0], among.rows[0])
@@ -52,7 +60,8 @@ def test_neighbours_change_a_vector_and_other_texts_do_not(encoder: TokenEncoder
 
 
 @pytest.mark.parametrize(
-    "sentences", [[], [" "], ["\u200b"], ["x" * 100_000], ["\ud800 a"], ["東京 . ", "Москва"]]
+    "sentences",
+    [[], [" "], ["\u200b"], ["x" * 100_000], ["\ud800 a"], ["東京 . ", "Москва"]],
 )
 def test_any_sentence_has_a_vector(encoder: TokenEncoder, sentences: list[str]) -> None:
     vectors = encoder.vectors(sentences)
@@ -78,7 +87,9 @@ def test_steps_are_reported_and_may_end_the_reading(encoder: TokenEncoder) -> No
         encoder.vectors(SENTENCES, after_step=stop)
 
 
-def test_another_tokenizer_is_refused(encoder_file: EncoderFile, tiny_tokenizer: object) -> None:
+def test_another_tokenizer_is_refused(
+    encoder_file: EncoderFile, tiny_tokenizer: object
+) -> None:
     with pytest.raises(ValueError, match="tokenizer"):
         encoder_file._replace(tokenizer=tiny_tokenizer).loaded("", "cpu", torch.float32)  # type: ignore[arg-type]
 
@@ -89,13 +100,22 @@ def test_digests_know_where_a_sentence_ends() -> None:
 
 
 @given(st.lists(st.integers(0, 70), max_size=60), st.integers(5, 40))
-def test_windows_hold_every_token_and_whole_sentences(lengths: list[int], most: int) -> None:
-    tokens = TokenizedSentences.of([[number] * length for number, length in enumerate(lengths)])
+def test_windows_hold_every_token_and_whole_sentences(
+    lengths: list[int], most: int
+) -> None:
+    tokens = TokenizedSentences.of(
+        [[number] * length for number, length in enumerate(lengths)]
+    )
     windows = tokens.windows(most)
     total = sum(lengths)
-    assert {place for start, stop in windows for place in range(start, stop)} == set(range(total))
+    assert {place for start, stop in windows for place in range(start, stop)} == set(
+        range(total)
+    )
     assert all(0 < stop - start <= most for start, stop in windows)
-    assert all(later[0] > earlier[0] and later[1] > earlier[1] for earlier, later in pairwise(windows))
+    assert all(
+        later[0] > earlier[0] and later[1] > earlier[1]
+        for earlier, later in pairwise(windows)
+    )
     boundaries = {0, *tokens.ends.tolist()}
     cut = {place for window in windows for place in window if place not in boundaries}
     # only a sentence that is longer than a window is cut
@@ -103,7 +123,10 @@ def test_windows_hold_every_token_and_whole_sentences(lengths: list[int], most: 
 
 
 class Words:
-    """A LangChain-like embedder with one dimension for each of a few words; it may fail at its n-th call."""
+    """A LangChain-like embedder with one dimension for each of a few words.
+
+    It may fail at its n-th call.
+    """
 
     KNOWN = ("treaty", "ship", "bell", "rain")
 
@@ -115,7 +138,10 @@ class Words:
         self.calls.append(list(texts))
         if len(self.calls) == self.fails_at:
             raise ConnectionError("the service is gone")
-        return [[0.1 + self.value * text.count(word) for word in self.KNOWN] for text in texts]
+        return [
+            [0.1 + self.value * text.count(word) for word in self.KNOWN]
+            for text in texts
+        ]
 
     def embed_query(self, text: str) -> list[float]:
         """The same for one text."""
@@ -124,9 +150,13 @@ class Words:
 
 def test_a_sentence_is_itself_and_its_context() -> None:
     encoder = TextEncoder(Words())
-    cosines = encoder.vectors(["the treaty. ", "a bell. ", "rain"]).cosines(encoder.question("which treaty?"))
+    cosines = encoder.vectors(["the treaty. ", "a bell. ", "rain"]).cosines(
+        encoder.question("which treaty?")
+    )
     assert cosines.argmax() == 0
-    assert cosines[1] > TextEncoder(Words()).question("bell") @ encoder.question("treaty")
+    assert cosines[1] > TextEncoder(Words()).question("bell") @ encoder.question(
+        "treaty"
+    )
 
 
 def test_nothing_is_embedded_twice_after_a_failure() -> None:
@@ -137,7 +167,9 @@ def test_nothing_is_embedded_twice_after_a_failure() -> None:
         encoder.vectors(sentences)
     vectors = encoder.vectors(sentences)
     assert len(vectors.rows) == 100
-    asked = [text for number, call in enumerate(words.calls) if number != 1 for text in call]
+    asked = [
+        text for number, call in enumerate(words.calls) if number != 1 for text in call
+    ]
     assert len(asked) == len(set(asked))
 
 
@@ -148,7 +180,9 @@ def test_what_is_not_finite_is_refused_with_its_text() -> None:
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"embedder is int; expected a model name.*LangChain"):
+    with pytest.raises(
+        TypeError, match=r"embedder is int; expected a model name.*LangChain"
+    ):
         TextEncoder(3)
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_lab.evidence.questions import read_documents
 from tests.conftest import REPOSITORY
 
 
@@ -30,20 +30,42 @@ SOURCES = REPOSITORY / "tests" / "data" / "sources"
 @pytest.mark.parametrize(
     ("name", "path", "text", "quoted"),
     [
-        ("qmsum", "", "Ada: Hello.\nBo: It rains.", {"m1#s0": ["Bo: It rains."], "m1#t0": ["Bo: It rains."]}),
+        (
+            "qmsum",
+            "",
+            "Ada: Hello.\nBo: It rains.",
+            {"m1#s0": ["Bo: It rains."], "m1#t0": ["Bo: It rains."]},
+        ),
         (
             "hotpotqa",
             "dev.json",
             "Otter\nIt swims. It eats fish.\n\nHeron\nIt flies.",
             {"h": ["It eats fish.", "It flies."]},
         ),
-        ("limit", "", "Ada likes tea.\n\nBo likes figs and tea.", {"q": ["Bo likes figs and tea."]}),
-        ("squad", "s.json", "It rained.\n\nIn 1911 it froze.", {"a": ["1911"], "b": []}),
+        (
+            "limit",
+            "",
+            "Ada likes tea.\n\nBo likes figs and tea.",
+            {"q": ["Bo likes figs and tea."]},
+        ),
+        (
+            "squad",
+            "s.json",
+            "It rained.\n\nIn 1911 it froze.",
+            {"a": ["1911"], "b": []},
+        ),
         (
             "timeqa",
             "t.json",
-            "Lock House\n\nIt (no. 3) was sold by A. Lock, Jr. in 1911.\n\n- 1912 - B. Weir",
-            {"/wiki/L#P1#0": ["A. Lock, Jr.", "B. Weir"], "/wiki/L#P1#1": [], "/wiki/L#P2#0": ["B. Weir"]},
+            (
+                "Lock House\n\nIt (no. 3) was sold by A. Lock, Jr. in 1911.\n\n- 1912 -"
+                " B. Weir"
+            ),
+            {
+                "/wiki/L#P1#0": ["A. Lock, Jr.", "B. Weir"],
+                "/wiki/L#P1#1": [],
+                "/wiki/L#P2#0": ["B. Weir"],
+            },
         ),
         (
             "fairytaleqa",
@@ -63,8 +85,18 @@ SOURCES = REPOSITORY / "tests" / "data" / "sources"
             "Otter\nAn Otter swims.\n\nHeron\nIt flies.",
             {"q": ["Otter", "It flies.", "flies"]},
         ),
-        ("tatqa", "t.json", "In millions:\n\nSales rose.\n\n | 2019\nSales | 44", {"q": ["Sales", "44"]}),
-        ("medquad", "", "Cold\n\nA cold.\nIt passes.", {"7#1": ["A cold.\nIt passes."]}),
+        (
+            "tatqa",
+            "t.json",
+            "In millions:\n\nSales rose.\n\n | 2019\nSales | 44",
+            {"q": ["Sales", "44"]},
+        ),
+        (
+            "medquad",
+            "",
+            "Cold\n\nA cold.\nIt passes.",
+            {"7#1": ["A cold.\nIt passes."]},
+        ),
     ],
 )
 def test_texts_and_evidence(
@@ -83,7 +115,10 @@ def test_texts_and_evidence(
     convert.main()
     (document,) = read_documents([out], distinct=True)
     assert document.text == text
-    found = {each.qid: [text[slice(*span)] for span in each.evidence] for each in document.questions}
+    found = {
+        each.qid: [text[slice(*span)] for span in each.evidence]
+        for each in document.questions
+    }
     assert found == quoted
     assert all(each.answerable is bool(each.evidence) for each in document.questions)
     lines = [json.loads(each) for each in out.read_text().splitlines()]

@@ -24,7 +24,9 @@ def code_cells(notebook: Path) -> list[dict[str, Any]]:
 def shown(cell: dict[str, Any]) -> list[str]:
     """The plain text of a cell's outputs, without scores and messages of libraries."""
     outputs = [output for output in cell["outputs"] if output.get("name") != "stderr"]
-    texts = ["".join(each.get("text") or each["data"]["text/plain"]) for each in outputs]
+    texts = [
+        "".join(each.get("text") or each["data"]["text/plain"]) for each in outputs
+    ]
     return re.sub(r"\b0\.\d+", "0.", "\n".join(texts)).splitlines()
 
 
@@ -32,7 +34,11 @@ def shown(cell: dict[str, Any]) -> list[str]:
 def test_a_notebook_is_committed_with_small_outputs(notebook: Path) -> None:
     text = notebook.read_text(encoding="utf-8")
     assert len(text) < 60_000
-    assert [name for name in ("/home/", "/tmp/", "stderr", "iopub", str(REPOSITORY)) if name in text] == []
+    assert [
+        name
+        for name in ("/home/", "/tmp/", "stderr", "iopub", str(REPOSITORY))
+        if name in text
+    ] == []
     cells = code_cells(notebook)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     assert all(map(shown, cells))
@@ -50,22 +56,35 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
     copy = tmp_path / "examples" / "notebooks" / notebook.name
     program = "from nbclient.cli import main; main()"
-    done = subprocess.run(  # the kernel listens on a port of this machine, which tests may not do
+    # the kernel listens on a port of this machine, which tests may not do
+    done = subprocess.run(
         [sys.executable, "-c", program, "--inplace", "--timeout=300", str(copy)],
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"HF_HUB_OFFLINE": "1", "IPYTHONDIR": str(tmp_path / "ipython")},
+        env=os.environ
+        | {
+            "HF_HUB_OFFLINE": "1",
+            "IPYTHONDIR": str(tmp_path / "ipython"),
+        },
     )
     assert done.returncode == 0, done.stderr
     code = code_cells(copy)
-    for ran, kept in zip(map(shown, code), map(shown, code_cells(notebook)), strict=True):
+    for ran, kept in zip(
+        map(shown, code), map(shown, code_cells(notebook)), strict=True
+    ):
         # Nearly equal scores may change places on another processor.
         assert (ran[0], len(ran)) == (kept[0], len(kept))
     outputs = [output for cell in code for output in cell["outputs"]]
-    _before, after = ["".join(output["text"]) for output in outputs if output.get("name") == "stdout"]
+    _before, after = [
+        "".join(output["text"]) for output in outputs if output.get("name") == "stdout"
+    ]
     assert f" {ANSWER}" in after.splitlines()[0]
-    pages = ["".join(output["data"].get("text/html", "")) for output in outputs if "data" in output]
+    pages = [
+        "".join(output["data"].get("text/html", ""))
+        for output in outputs
+        if "data" in output
+    ]
     listed, compared = [page for page in pages if page]
     assert ANSWER in listed
     assert "BM25" in compared

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.propositions import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
+from spscanner_rag.baselines.propositions import (
+    SEQ2SEQ_INPUT,
+    Seq2Seq,
+    Source,
+    read_reply,
+)
 from tests.baselines.conftest import save_t5
 
 pytest.importorskip("transformers")
@@ -30,39 +35,79 @@ def base(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Path:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
-    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments), "--device", "cpu"])
+    monkeypatch.setattr(
+        sys, "argv", [str(SCRIPT), *map(str, arguments), "--device", "cpu"]
+    )
     runpy.run_path(str(SCRIPT), run_name="__main__")
 
 
 @pytest.mark.slow
 def test_it_learns_to_write_propositions(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     data = tmp_path / "train.jsonl"
-    listed = LINES[1] | {"targets": PROPOSITIONS[1]}  # a list is accepted as well as its JSON
-    data.write_text("".join(json.dumps(line) + "\n" for line in (LINES[0], listed)) * 60)
-    options = ["--epochs", 3, "--batch", 2, "--learning-rate", 0.01, "--validation", data]
-    run(monkeypatch, "--base", base, "--data", data, "--out", tmp_path / "out", *options)
+    listed = LINES[1] | {
+        "targets": PROPOSITIONS[1]
+    }  # a list is accepted as well as its JSON
+    data.write_text(
+        "".join(json.dumps(line) + "\n" for line in (LINES[0], listed)) * 60
+    )
+    options = [
+        "--epochs",
+        3,
+        "--batch",
+        2,
+        "--learning-rate",
+        0.01,
+        "--validation",
+        data,
+    ]
+    run(
+        monkeypatch, "--base", base, "--data", data, "--out", tmp_path / "out", *options
+    )
     told = capsys.readouterr().err
     assert "120 examples; 0 of more than 512 tokens" in told
     first, *_, last = map(float, re.findall(r"validation ([\d.]+)", told))
     assert last < first < 1
     replies = list(Seq2Seq(tmp_path / "out", device="cpu")(SOURCES))
-    assert [read_reply(reply) for reply in replies] == [tuple(own) for own in PROPOSITIONS]
+    assert [read_reply(reply) for reply in replies] == [
+        tuple(own) for own in PROPOSITIONS
+    ]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"sources": "Title: . Section: . Content: x", "targets": "no list"}, "line 1: expected"),
-        ({"sources": "Title: . Section: . Content: x", "targets": '[["nested"]]'}, "line 1: expected"),
+        (
+            {"sources": "Title: . Section: . Content: x", "targets": "no list"},
+            "line 1: expected",
+        ),
+        (
+            {"sources": "Title: . Section: . Content: x", "targets": '[["nested"]]'},
+            "line 1: expected",
+        ),
         ({"source": "x", "targets": "[]"}, "line 1: expected an object with strings"),
         ({"sources": "long " * 600, "targets": "[]"}, "got no example"),
     ],
 )
 def test_what_is_no_example_is_refused(
-    line: dict[str, str], message: str, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: dict[str, str],
+    message: str,
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "bad.jsonl").write_text(json.dumps(line) + "\n")
     with pytest.raises(SystemExit, match=message):
-        run(monkeypatch, "--base", base, "--data", tmp_path / "bad.jsonl", "--out", tmp_path / "out")
+        run(
+            monkeypatch,
+            "--base",
+            base,
+            "--data",
+            tmp_path / "bad.jsonl",
+            "--out",
+            tmp_path / "out",
+        )

@@ -27,19 +27,35 @@ from tests.word import docx, paragraph
         (b"ELF\0\1", r"got binary data \(a zero byte at 3\); expected UTF-8 text"),
         ("text".encode("utf-32"), "got binary data"),
         ("text".encode("utf-16-be"), "got binary data"),
-        (b"{\\rtf1 text}", "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of these"),
-        (b"\xd0\xcf\x11\xe0\xa1", "got an old or an encrypted Office file; expected text"),
-        (b"PK\x03\x04 and no more", "got a ZIP archive that is not a complete DOCX; expected text"),
+        (
+            b"{\\rtf1 text}",
+            (
+                "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of"
+                " these"
+            ),
+        ),
+        (
+            b"\xd0\xcf\x11\xe0\xa1",
+            "got an old or an encrypted Office file; expected text",
+        ),
+        (
+            b"PK\x03\x04 and no more",
+            "got a ZIP archive that is not a complete DOCX; expected text",
+        ),
     ],
 )
-def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+def test_files_that_are_not_text_are_refused(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "file")
 
 
 def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="got a folder; expected a file: name the files in it"):
+    with pytest.raises(
+        ValueError, match="got a folder; expected a file: name the files in it"
+    ):
         read(tmp_path)
     with pytest.raises(ValueError, match="no such file; expected a document"):
         read(tmp_path / "absent")
@@ -50,10 +66,14 @@ def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
         read_all(["-", "-"], print)
 
 
-def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_as_it_was_but_for_a_byte_order_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
     assert files.read(tmp_path / "a").text == "one\r\ntwo\rthree\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα\r\n".encode())))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα\r\n".encode()))
+    )
     assert read("-") == TextFile("-", "Ωμέγα\r\n")
 
 
@@ -73,7 +93,9 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pdf_of([["One."]]))))
     assert read("-").text == "One."
     (tmp_path / "page.txt").write_bytes(page)
-    assert read(tmp_path / "page.txt").text == page.decode()  # a text about HTML, as its extension says
+    assert (
+        read(tmp_path / "page.txt").text == page.decode()
+    )  # a text about HTML, as its extension says
 
 
 def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
@@ -81,17 +103,40 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     with zipfile.ZipFile(sheet, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
     for name, data, message in (
-        ("a.txt", pdf_of([["One."]]), "got PDF; expected text, as its ending says: give it the ending .pdf"),
-        ("a.pdf", docx(), "got DOCX; expected PDF, as its ending says: give it the ending .docx"),
-        ("b.pdf", b"<html><p>Log in", "got HTML; expected PDF, as its ending says: give it the ending .html"),
-        ("c.pdf", b"plain", "got a file that does not begin as PDF does; .*saved completely"),
+        (
+            "a.txt",
+            pdf_of([["One."]]),
+            "got PDF; expected text, as its ending says: give it the ending .pdf",
+        ),
+        (
+            "a.pdf",
+            docx(),
+            "got DOCX; expected PDF, as its ending says: give it the ending .docx",
+        ),
+        (
+            "b.pdf",
+            b"<html><p>Log in",
+            "got HTML; expected PDF, as its ending says: give it the ending .html",
+        ),
+        (
+            "c.pdf",
+            b"plain",
+            "got a file that does not begin as PDF does; .*saved completely",
+        ),
         ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
         (
             "a.xlsx",
             sheet.getvalue(),
-            "got a ZIP archive that is not a complete DOCX; expected text, Markdown, HTML, PDF or DOCX",
+            (
+                "got a ZIP archive that is not a complete DOCX; expected text,"
+                " Markdown, HTML, PDF or DOCX"
+            ),
         ),
-        ("a.html", b"<html><script>x()</script></html>", "got HTML without text; expected text to scan"),
+        (
+            "a.html",
+            b"<html><script>x()</script></html>",
+            "got HTML without text; expected text to scan",
+        ),
     ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(ValueError, match=message):
@@ -104,20 +149,29 @@ def test_a_gigabyte_is_refused_at_once(tmp_path: Path, name: str) -> None:
         file.write(b"%PDF-1.7\n")
         os.truncate(file.fileno(), 2**30)
     with pytest.raises(
-        ValueError, match=rf"{name}: got 1,024 MiB; expected at most \d+ MiB of \w+: split it"
+        ValueError,
+        match=rf"{name}: got 1,024 MiB; expected at most \d+ MiB of \w+: split it",
     ):
         read(tmp_path / name)
 
 
-def test_an_endless_stream_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {kind: form._replace(most_bytes=100) for kind, form in reading.FORMATS.items()}
+def test_an_endless_stream_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {
+        kind: form._replace(most_bytes=100) for kind, form in reading.FORMATS.items()
+    }
     monkeypatch.setattr(reading, "FORMATS", small)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"word " * 1000)))
-    with pytest.raises(ValueError, match="standard input: got 0 MiB; expected at most 0 MiB of text"):
+    with pytest.raises(
+        ValueError, match="standard input: got 0 MiB; expected at most 0 MiB of text"
+    ):
         read("-")
 
 
-def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
+def test_a_folder_is_read_and_what_is_left_out_is_told(
+    tmp_path: Path, pdf_of: Callable[..., bytes]
+) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / ".hidden").mkdir()
     for name, data in (
@@ -129,35 +183,57 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(tmp_path: Path, pdf_of: C
     told: list[str] = []
     documents = read_all([str(tmp_path), str(tmp_path / "b.txt")], told.append)
     names = [os.path.relpath(document.path, tmp_path) for document in documents]
-    assert names == ["a.md", "b.txt", *(os.path.join("inner", name) for name in ("c.pdf", "d.html")), "b.txt"]
+    assert names == [
+        "a.md",
+        "b.txt",
+        *(os.path.join("inner", name) for name in ("c.pdf", "d.html")),
+        "b.txt",
+    ]
     assert len(told) == 4
-    assert told[0].startswith(f"left out: {tmp_path / 'broken.pdf'}: got a PDF that cannot be read")
+    assert told[0].startswith(
+        f"left out: {tmp_path / 'broken.pdf'}: got a PDF that cannot be read"
+    )
     assert told[1].startswith(f"left out: {tmp_path / 'empty.txt'}: got an empty file")
-    assert told[2] == f"{tmp_path}: left out 3 files with other endings (.css, .png, none)"
-    assert told[3].endswith("c.pdf: 2 of 3 pages have no text; scanned pages need OCR first")
-    with pytest.raises(ValueError, match="broken"):  # a file given by name is not left out
+    assert (
+        told[2] == f"{tmp_path}: left out 3 files with other endings (.css, .png, none)"
+    )
+    assert told[3].endswith(
+        "c.pdf: 2 of 3 pages have no text; scanned pages need OCR first"
+    )
+    with pytest.raises(
+        ValueError, match="broken"
+    ):  # a file given by name is not left out
         read_all([str(tmp_path / "broken.pdf"), str(tmp_path)], told.append)
 
 
 def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"in which nothing can be read: no file in it ends in \.txt, "):
+    with pytest.raises(
+        ValueError, match=r"in which nothing can be read: no file in it ends in \.txt, "
+    ):
         read_all([str(tmp_path)], print)
     (tmp_path / "a.txt").touch()
     (tmp_path / "b.txt").touch()
     with pytest.raises(
-        ValueError, match=r"nothing can be read: .*a\.txt: got an empty file.* \(and 1 more\)$"
+        ValueError,
+        match=r"nothing can be read: .*a\.txt: got an empty file.* \(and 1 more\)$",
     ):
         read_all([str(tmp_path)], print)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "module"),
-    [("a.pdf", b"%PDF-1.7", "pypdfium2"), ("a.html", b"<p>One.", "lxml"), ("a.docx", b"", "lxml")],
+    [
+        ("a.pdf", b"%PDF-1.7", "pypdfium2"),
+        ("a.html", b"<p>One.", "lxml"),
+        ("a.docx", b"", "lxml"),
+    ],
 )
 def test_a_missing_extra_names_the_line_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, module: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / name).write_bytes(data or docx())
-    with pytest.raises(ImportError, match=rf'needs {module}: pip install "\.\[files\]"'):
+    with pytest.raises(
+        ImportError, match=rf'needs {module}: pip install "\.\[files\]"'
+    ):
         read(tmp_path / name)

@@ -42,7 +42,9 @@ def test_output_is_checked_before_the_work(tmp_path: Path) -> None:
     check_output(Path(os.devnull), [str(document)])
 
 
-def test_a_result_goes_to_a_file_or_to_stdout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_goes_to_a_file_or_to_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", stream)
     write_output("é", tmp_path / "out", is_page=False)
@@ -108,7 +110,9 @@ def test_a_folder_is_refused_while_another_process_holds_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
-def test_the_lock_of_a_process_that_was_killed_is_no_obstacle(tmp_path: Path, kill: signal.Signals) -> None:
+def test_the_lock_of_a_process_that_was_killed_is_no_obstacle(
+    tmp_path: Path, kill: signal.Signals
+) -> None:
     with held_by_another(tmp_path) as process:
         process.send_signal(kill)
         process.wait()
@@ -173,7 +177,9 @@ def test_what_was_appended_is_read_with_its_line_numbers(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("torn", ["{", '{"number": 2}', "x" * 100_000])
 @pytest.mark.parametrize("before", [[], [{"number": 1}]])
-def test_a_torn_line_is_left_out_and_cut_off(tmp_path: Path, before: list[dict[str, int]], torn: str) -> None:
+def test_a_torn_line_is_left_out_and_cut_off(
+    tmp_path: Path, before: list[dict[str, int]], torn: str
+) -> None:
     path = tmp_path / "records.jsonl"
     append_records(path, before)
     whole = path.read_bytes()
@@ -215,7 +221,9 @@ append_records(path, [{{"number": 3}}])
     assert records(path) == [{"number": 1}, {"number": 2}, {"text": "y"}, {"number": 3}]
 
 
-def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Path) -> None:
+def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"number": 1}\n{"number"')
     lines = complete_lines(path)
@@ -227,19 +235,30 @@ def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Pa
     assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("content", ['{"a": 1, "a": 1}', '[{"x": {"b": 1, "a": 2, "c": 3, "a": 4}}]'])
+@pytest.mark.parametrize(
+    "content", ['{"a": 1, "a": 1}', '[{"x": {"b": 1, "a": 2, "c": 3, "a": 4}}]']
+)
 def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key 'a' twice"):
         parse_json(content)
-    with pytest.raises(ValueError, match="the key '39999' twice"):  # within a test's time limit of a minute
-        parse_json(json.dumps({str(n): n for n in range(40_000)})[:-1] + ', "39999": 1}')
+    with pytest.raises(
+        ValueError, match="the key '39999' twice"
+    ):  # within a test's time limit of a minute
+        parse_json(
+            json.dumps({str(n): n for n in range(40_000)})[:-1] + ', "39999": 1}'
+        )
     assert parse_json(b'{"a": [{"b": 1}, {"b": 2}]}') == {"a": [{"b": 1}, {"b": 2}]}
 
 
 @pytest.mark.parametrize(
     ("before", "now", "leaving_out", "told"),
     [
-        ({"a": [1, 2], "b": {"c": None}}, {"a": (1, 2)}, (), ""),  # equal once it is read back
+        (
+            {"a": [1, 2], "b": {"c": None}},
+            {"a": (1, 2)},
+            (),
+            "",
+        ),  # equal once it is read back
         (
             {"a": {"b": 1}, "c": "0" * 64},
             {"a": {"b": 2}, "c": "f" * 64},
@@ -256,6 +275,9 @@ def test_a_key_that_is_there_twice(content: str) -> None:
     ],
 )
 def test_differences_are_named_by_their_place(
-    before: dict[str, object], now: dict[str, object], leaving_out: set[tuple[str, str]], told: str
+    before: dict[str, object],
+    now: dict[str, object],
+    leaving_out: set[tuple[str, str]],
+    told: str,
 ) -> None:
     assert difference(before, now, leaving_out) == told

@@ -27,12 +27,13 @@ from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 
 HARBOUR = (
-    "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
-    "the northern towns. Nobody knew who had written it. The lighthouse burned down in 1820."
+    "The harbour was built in 1701. Ships came from the north every week. The council"
+    " signed a treaty with the northern towns. Nobody knew who had written it. The"
+    " lighthouse burned down in 1820."
 )
 ISLAND = (
-    "The island lies far from the coast. Its well was dry for years. Captain Moore signed the treaty on the "
-    "island. The winter was long. Then the people left."
+    "The island lies far from the coast. Its well was dry for years. Captain Moore"
+    " signed the treaty on the island. The winter was long. Then the people left."
 )
 
 
@@ -89,12 +90,17 @@ class Host:
     def ask(self, docs: Sequence[Doc], query: Any, **options: Any) -> list[Found]:
         """What a new object of the class finds."""
         made = self.of(docs, **options)
-        return [self.found(result) for result in self.call(made, query, self.given(docs))]
+        return [
+            self.found(result) for result in self.call(made, query, self.given(docs))
+        ]
 
 
 class _LangChain(Host):
     def given(self, docs: Sequence[Doc]) -> list[Any]:
-        return [LangChainDocument(doc.text, id=doc.id, metadata=doc.metadata) for doc in docs]
+        return [
+            LangChainDocument(doc.text, id=doc.id, metadata=doc.metadata)
+            for doc in docs
+        ]
 
     def found(self, result: LangChainDocument) -> Found:
         own = dict(result.metadata)
@@ -110,15 +116,22 @@ class _LlamaIndex(Host):
         documents = []
         for doc in docs:
             named = {} if doc.id is None else {"id_": doc.id}
-            documents.append(LlamaIndexDocument(text=doc.text, metadata=doc.metadata, **named))
+            documents.append(
+                LlamaIndexDocument(text=doc.text, metadata=doc.metadata, **named)
+            )
         return documents
 
     def found(self, result: Any) -> Found:
         node = result.node
-        span = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+        span = (
+            getattr(node, "start_char_idx", None),
+            getattr(node, "end_char_idx", None),
+        )
         names = "score", "logit", "document_score", "retrieval_score", "answerable"
         scores = (getattr(result, name) for name in names)
-        return Found(node.get_content(), node.node_id, *scores, span, dict(node.metadata))
+        return Found(
+            node.get_content(), node.node_id, *scores, span, dict(node.metadata)
+        )
 
 
 class LangChainRetrieverHost(_LangChain):
@@ -162,17 +175,25 @@ class LlamaIndexRetrieverHost(_LlamaIndex):
 
     def only(self, **values: object) -> dict[str, Any]:
         """The option that lets only documents with these metadata pass."""
-        parts: list[Any] = [MetadataFilter(key=key, value=value) for key, value in values.items()]
+        parts: list[Any] = [
+            MetadataFilter(key=key, value=value) for key, value in values.items()
+        ]
         return {"filters": MetadataFilters(filters=parts)}
 
     def first_stage(self, found: Callable[[str], Any], *, odd: bool = False) -> Any:
         class Stage(BaseRetriever):
             def _retrieve(self, query_bundle: QueryBundle) -> Any:
                 nodes = found(query_bundle.query_str)
-                return [NodeWithScore(node=node, score=node.metadata.get("score")) for node in nodes]
+                return [
+                    NodeWithScore(node=node, score=node.metadata.get("score"))
+                    for node in nodes
+                ]
 
         class Odd(Stage):
-            """Returns something that is not a list; the framework's own methods would refuse it first."""
+            """Returns something that is not a list.
+
+            The framework's own methods would refuse it first.
+            """
 
             def retrieve(self, str_or_query_bundle: Any) -> Any:
                 return found(str_or_query_bundle.query_str)
@@ -225,21 +246,34 @@ both_retrievers = pytest.mark.parametrize("host", HOLDING, ids=_name)
 class WordScorer:
     """Scores a unit by the words that it shares with the query, and by its text, so that no two scores are equal.
 
-    It looks at nothing else, so that its scores are the same for one text and for another that holds it.
+    It looks at nothing else, so that its scores are the same for one text and for
+    another that holds it.
     """
 
     def __init__(self) -> None:
         self.calls = 0
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         self.calls += 1
-        return np.array([self.logit(query, text[unit.start : unit.end]) for unit in units], np.float32)
+        return np.array(
+            [self.logit(query, text[unit.start : unit.end]) for unit in units],
+            np.float32,
+        )
 
     @staticmethod
     def logit(query: str, sentence: str) -> float:
         words = set(re.findall(r"\w+", sentence.lower()))
-        noise = int(hashlib.sha256(" ".join(sentence.split()).encode(errors="replace")).hexdigest()[:6], 16)
-        return len(words & set(re.findall(r"\w+", query.lower()))) - 2 + noise / 16**6 / 2
+        noise = int(
+            hashlib.sha256(
+                " ".join(sentence.split()).encode(errors="replace")
+            ).hexdigest()[:6],
+            16,
+        )
+        return (
+            len(words & set(re.findall(r"\w+", query.lower()))) - 2 + noise / 16**6 / 2
+        )
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
@@ -251,7 +285,11 @@ class Slow(WordScorer):
     def __init__(self) -> None:
         super().__init__()
         self.rounds = 500
-        self.began, self.ended, self.cancelled = threading.Event(), threading.Event(), False
+        self.began, self.ended, self.cancelled = (
+            threading.Event(),
+            threading.Event(),
+            False,
+        )
 
     def score_units_many(self, requests: Any, cancelled: Any) -> Any:
         self.began.set()
@@ -267,18 +305,26 @@ class Slow(WordScorer):
 
 
 class Uncounted:
-    """Scores sentences in descending order, and counts no tokens. Keeps the texts that it was given."""
+    """Scores sentences in descending order, and counts no tokens.
+
+    Keeps the texts that it was given.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def score_units(self, query: str, text: str, units: Sequence[Any]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Any]
+    ) -> NDArray[np.float32]:
         self.texts.append(text)
         return -np.arange(len(units), dtype=np.float32)
 
 
 class Reader:
-    """The logit is the number of words that a unit shares with the query. Keeps texts and collection sizes."""
+    """The logit is the number of words that a unit shares with the query.
+
+    Keeps texts and collection sizes.
+    """
 
     uses_collection = True
 
@@ -286,7 +332,9 @@ class Reader:
         self.read: list[str] = []
         self.units_of_collection: list[int] = []
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
@@ -297,10 +345,18 @@ class Reader:
         cancelled: Callable[[], bool] | None = None,
     ) -> list[NDArray[np.float32]]:
         self.read += [text for _, text, _ in requests]
-        self.units_of_collection.append(-1 if collection is None else collection.n_units)
+        self.units_of_collection.append(
+            -1 if collection is None else collection.n_units
+        )
         words = set(requests[0][0].lower().strip("?").split())
         return [
-            np.array([len(words & set(text[u.start : u.end].lower().split())) for u in units], np.float32)
+            np.array(
+                [
+                    len(words & set(text[u.start : u.end].lower().split()))
+                    for u in units
+                ],
+                np.float32,
+            )
             for _, text, units in requests
         ]
 

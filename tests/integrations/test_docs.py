@@ -15,7 +15,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def table(page: str, default_column: int) -> dict[str, str]:
     """The defaults of all names in the first cells of a page's tables."""
-    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|(.*)\|$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (`\w+`(?:, `\w+`)*) \|(.*)\|$",
+        (DOCS / page).read_text("utf-8"),
+        re.MULTILINE,
+    )
     return {
         name: cells.split("|")[default_column].strip(" `")
         for names, cells in rows
@@ -43,8 +47,12 @@ def test_llama_index() -> None:
     for name, field in fields.items():
         default = field.get_default(call_default_factory=True)
         assert name in rows
-        assert field.default_factory or default is None or rows[name] == shown(default), name
-    parameters = inspect.signature(LlamaIndexRetriever).parameters.keys()  # options of the class too
+        assert (
+            field.default_factory or default is None or rows[name] == shown(default)
+        ), name
+    parameters = inspect.signature(
+        LlamaIndexRetriever
+    ).parameters.keys()  # options of the class too
     assert NodeRetrieverFields.model_fields.keys() < parameters
     assert parameters - {"nodes", "model_kwargs"} <= rows.keys()
     for name, field in NodeRetrieverFields.model_fields.items():

@@ -31,7 +31,15 @@ def documents_of(page: str, document: type[Any]) -> Callable[[str], list[Any]]:
 @pytest.fixture
 def treaty(tmp_path: Path, pdf_of: Callable[..., bytes]) -> str:
     path = tmp_path / "treaty.pdf"
-    path.write_bytes(pdf_of([["It rained in the", "harbour."], [], ["Anne signed the", "treaty in May."]]))
+    path.write_bytes(
+        pdf_of(
+            [
+                ["It rained in the", "harbour."],
+                [],
+                ["Anne signed the", "treaty in May."],
+            ]
+        )
+    )
     return str(path)
 
 
@@ -42,7 +50,9 @@ def test_pages_of_a_pdf(host: Any, treaty: str, tiny_scanner: Scanner) -> None:
         LlamaIndexRetriever: ("llama-index.md", LlamaIndexDocument),
     }[host.kind]
     documents = documents_of(page, document)(treaty)
-    retriever = host.kind.from_documents(documents, scanner=tiny_scanner, **host.options({"k": 9}))
+    retriever = host.kind.from_documents(
+        documents, scanner=tiny_scanner, **host.options({"k": 9})
+    )
     found = [host.found(each) for each in host.call(retriever, "Who signed it?", [])]
     assert {each.text: each.metadata["page_label"] for each in found} == {
         "It rained in the\nharbour.": "1", "Anne signed the\ntreaty in May.": "3"

@@ -12,7 +12,10 @@ from haystack.components.builders import PromptBuilder
 from haystack.components.preprocessors import DocumentSplitter
 from haystack.core.errors import SerializationError
 
-from haystack_integrations.components.spscanner import SPScannerExtractor, SPScannerRanker
+from haystack_integrations.components.spscanner import (
+    SPScannerExtractor,
+    SPScannerRanker,
+)
 from spscanner_rag.retrieval import shared_scanners
 from tests.integrations.hosts import HARBOUR, ISLAND, WordScorer
 
@@ -23,8 +26,15 @@ KINDS = [SPScannerRanker, SPScannerExtractor]
 
 def documents() -> list[Document]:
     return [
-        Document(id="harbour", content=HARBOUR, meta={"file": "harbour.txt"}, score=0.9),
-        Document(id="island", content=ISLAND, meta={"file": "island.txt", "tags": ["sea"]}, score=0.1),
+        Document(
+            id="harbour", content=HARBOUR, meta={"file": "harbour.txt"}, score=0.9
+        ),
+        Document(
+            id="island",
+            content=ISLAND,
+            meta={"file": "island.txt", "tags": ["sea"]},
+            score=0.1,
+        ),
         Document(id="image", content=None, meta={"file": "a.png"}, score=0.5),
     ]
 
@@ -41,7 +51,9 @@ async def asked(
 
 
 @pytest.mark.parametrize("how", ["run", "run_async"])
-async def test_documents_are_ranked_by_their_best_sentence_and_none_is_lost(how: str) -> None:
+async def test_documents_are_ranked_by_their_best_sentence_and_none_is_lost(
+    how: str,
+) -> None:
     given = documents()
     ranked = await asked(SPScannerRanker, how, given, keep_retrieval_score=True)
     assert [one.id for one in ranked] == ["island", "harbour", "image"]
@@ -51,7 +63,9 @@ async def test_documents_are_ranked_by_their_best_sentence_and_none_is_lost(how:
     assert 1 > scores[0] > scores[1] > 0  # type: ignore[operator]
     assert ranked[0].meta["spscanner_retrieval_score"] == 0.1
     assert given == documents()
-    assert [one.id for one in await asked(SPScannerRanker, how, given, top_k=1)] == ["island"]
+    assert [one.id for one in await asked(SPScannerRanker, how, given, top_k=1)] == [
+        "island"
+    ]
 
 
 @pytest.mark.parametrize("how", ["run", "run_async"])
@@ -64,13 +78,16 @@ async def test_sentences_are_extracted_with_their_places(how: str) -> None:
         meta = one.meta
         text = texts[meta["source_id"]]
         assert text[meta["split_idx_start"] : meta["split_idx_end"]] == one.content
-        assert one.id == f"{meta['source_id']}:{meta['split_idx_start']}-{meta['split_idx_end']}"
+        assert (
+            one.id
+            == f"{meta['source_id']}:{meta['split_idx_start']}-{meta['split_idx_end']}"
+        )
     assert found[0].meta["tags"] == ["sea"]
     found[0].meta["tags"].append("mine")
     assert given == documents()
-    assert [one.content for one in await asked(SPScannerExtractor, how, given, top_k=3)] == [
-        one.content for one in found
-    ]
+    assert [
+        one.content for one in await asked(SPScannerExtractor, how, given, top_k=3)
+    ] == [one.content for one in found]
     pruned = await asked(SPScannerExtractor, how, given, top_k=1, return_nodes="pruned")
     assert [(one.id, one.content) for one in pruned] == [("island", MOORE)]
 
@@ -81,7 +98,10 @@ async def test_chunks_of_haystacks_splitters_are_read_as_one_text() -> None:
     assert len(chunks) > 6
     found = await asked(SPScannerExtractor, "run", chunks[::-1], top_k=2)
     assert found[0].content == MOORE
-    assert found[0].id == f"island:{ISLAND.index(MOORE)}-{ISLAND.index(MOORE) + len(MOORE)}"
+    assert (
+        found[0].id
+        == f"island:{ISLAND.index(MOORE)}-{ISLAND.index(MOORE) + len(MOORE)}"
+    )
     ranked = await asked(SPScannerRanker, "run", chunks, top_k=None)
     assert {one.id for one in ranked} == {one.id for one in chunks}
     assert ranked[0].meta["source_id"] == "island"
@@ -94,7 +114,9 @@ async def test_the_same_document_twice_counts_once(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("given", [[], [Document(content="")], [Document(content=" \n ")]])
+@pytest.mark.parametrize(
+    "given", [[], [Document(content="")], [Document(content=" \n ")]]
+)
 def test_without_text_no_model_is_loaded(kind: Any, given: list[Document]) -> None:
     found = kind(model="nobody/nothing").run(QUESTION, given)["documents"]
     assert [one.content for one in found] == (
@@ -110,13 +132,19 @@ async def test_an_empty_query_is_refused(kind: Any) -> None:
 
 def test_a_pipeline_is_written_and_made_again(tiny_checkpoint: Path) -> None:
     pipeline = Pipeline()
-    pipeline.add_component("ranker", SPScannerRanker(top_k=2, model=tiny_checkpoint, device="cpu"))
+    pipeline.add_component(
+        "ranker", SPScannerRanker(top_k=2, model=tiny_checkpoint, device="cpu")
+    )
     options: Any = {"token": "secret", "local_files_only": True}
     pipeline.add_component(
-        "extractor", SPScannerExtractor(top_k="elbow:1-2", model=str(tiny_checkpoint), model_kwargs=options)
+        "extractor",
+        SPScannerExtractor(
+            top_k="elbow:1-2", model=str(tiny_checkpoint), model_kwargs=options
+        ),
     )
     pipeline.add_component(
-        "prompt", PromptBuilder("{% for one in documents %}{{ one.content }}|{% endfor %}")
+        "prompt",
+        PromptBuilder("{% for one in documents %}{{ one.content }}|{% endfor %}"),
     )
     pipeline.connect("ranker", "extractor")
     pipeline.connect("extractor", "prompt")
@@ -124,7 +152,10 @@ def test_a_pipeline_is_written_and_made_again(tiny_checkpoint: Path) -> None:
     assert "secret" not in written
     again = Pipeline.loads(written)
     assert sorted(again.dumps().splitlines()) == sorted(written.splitlines())
-    asked = {"ranker": {"query": QUESTION, "documents": documents()}, "extractor": {"query": QUESTION}}
+    asked = {
+        "ranker": {"query": QUESTION, "documents": documents()},
+        "extractor": {"query": QUESTION},
+    }
     prompt = again.run(asked)["prompt"]["prompt"]
     assert prompt == pipeline.run(asked)["prompt"]["prompt"]
     assert 1 <= prompt.count("|") <= 2
@@ -132,7 +163,11 @@ def test_a_pipeline_is_written_and_made_again(tiny_checkpoint: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"scorer": WordScorer()}, {"count_tokens": len, "max_tokens": 5}, {"scanner": None, "prompt": print}],
+    [
+        {"scorer": WordScorer()},
+        {"count_tokens": len, "max_tokens": 5},
+        {"scanner": None, "prompt": print},
+    ],
 )
 def test_what_cannot_be_written_is_named(options: dict[str, Any]) -> None:
     pipeline = Pipeline()
@@ -142,14 +177,20 @@ def test_what_cannot_be_written_is_named(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [{"top_k": 0}, {"threshold": 2}, {"modle": "a"}, {"device": "abacus"}])
+@pytest.mark.parametrize(
+    "options", [{"top_k": 0}, {"threshold": 2}, {"modle": "a"}, {"device": "abacus"}]
+)
 def test_a_wrong_argument_is_named(kind: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         kind(**options)
 
 
-def test_warming_up_loads_the_model(tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warming_up_loads_the_model(
+    tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded: list[Any] = []
-    monkeypatch.setattr(shared_scanners.ScorerChoice, "resolve", lambda own: loaded.append(own.model))
+    monkeypatch.setattr(
+        shared_scanners.ScorerChoice, "resolve", lambda own: loaded.append(own.model)
+    )
     SPScannerRanker(model=tiny_checkpoint).warm_up()
     assert loaded == [tiny_checkpoint]

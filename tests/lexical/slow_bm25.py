@@ -1,4 +1,7 @@
-"""BM25 of units and their surroundings, counted afresh for each unit; index and match must give the same."""
+"""BM25 of units and their surroundings, counted afresh for each unit.
+
+Index and match must give the same.
+"""
 
 import itertools
 import math
@@ -17,15 +20,24 @@ def stems(text: str) -> list[str]:
 
 def windows(parts: Sequence[Sequence[str]], reach: int) -> list[str]:
     """The text around each unit, which does not reach beyond the unit's document."""
-    return [" ".join(part[max(0, i - reach) : i + reach + 1]) for part in parts for i in range(len(part))]
+    return [
+        " ".join(part[max(0, i - reach) : i + reach + 1])
+        for part in parts
+        for i in range(len(part))
+    ]
 
 
-def slow_bm25(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
+def slow_bm25(
+    parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]
+) -> list[float]:
     bags = [Counter(stems(text)) for text in windows(parts, reach)]
     mean = max(sum(bag.total() for bag in bags) / max(len(bags), 1), 1)
     norms = [1.5 * (0.25 + 0.75 * bag.total() / mean) for bag in bags]
     return [
-        sum(rarity * bag[stem] * 2.5 / (bag[stem] + norm) for stem, rarity in idf.items())
+        sum(
+            rarity * bag[stem] * 2.5 / (bag[stem] + norm)
+            for stem, rarity in idf.items()
+        )
         for bag, norm in zip(bags, norms, strict=True)
     ]
 

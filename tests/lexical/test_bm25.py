@@ -21,7 +21,11 @@ NO_TOKENS = np.zeros(0, np.int32)
 COMPARED = MatchOptions(surroundings=True, texts=True)
 QUERY = "Who repaired the lighthouse at Saltmere?"
 TEXTS = [
-    ["The lighthouse stands on a rock. ", "It was repaired in May. ", "Saltmere paid for it."],
+    [
+        "The lighthouse stands on a rock. ",
+        "It was repaired in May. ",
+        "Saltmere paid for it.",
+    ],
     ["A lighthouse needs oil. ", "Somebody carried it up."],
     ["Soup is cooked slowly. ", "Salt comes last. "],
 ]
@@ -31,11 +35,15 @@ def collection(texts: list[list[str]]) -> CollectionIndex:
     return CollectionIndex.of(texts)
 
 
-def losses(texts: list[list[str]], query: str = QUERY, options: MatchOptions = COMPARED) -> list[float]:
+def losses(
+    texts: list[list[str]], query: str = QUERY, options: MatchOptions = COMPARED
+) -> list[float]:
     """By how much each whole text scores below the best one."""
     statistics = collection(texts).statistics(query, options)
     return [
-        match_query(index_words(text), query, NO_TOKENS, NO_TOKENS, options, statistics).text_score
+        match_query(
+            index_words(text), query, NO_TOKENS, NO_TOKENS, options, statistics
+        ).text_score
         for text in texts
     ]
 
@@ -46,7 +54,11 @@ def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
     scores = lexical_scores(asked, COMPARED)
     statistics = scores.statistics.texts
     assert statistics is not None
-    idf = {"repair": slow_idf(3, 1), "lighthous": slow_idf(3, 2), "saltmer": slow_idf(3, 1)}
+    idf = {
+        "repair": slow_idf(3, 1),
+        "lighthous": slow_idf(3, 2),
+        "saltmer": slow_idf(3, 1),
+    }
     whole = slow_bm25([["".join(text)] for text in TEXTS], 0, idf)
     z = (np.array(whole) - np.mean(whole)) / np.std(whole)
     units = np.mean(scores.standardized(), axis=0)  # none exceeds 4 here

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lexical.bm25 import REACH, Moments
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
-from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, lexical_scores
+from spscanner_rag.lexical.match import (
+    PLAIN_MATCH,
+    LexicalStatistics,
+    MatchOptions,
+    lexical_scores,
+)
 from spscanner_rag.lexical.words import WordVectors, query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
@@ -22,7 +27,8 @@ from tests.lexical.tables import similarities, table_of
 WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]
 QUERY = "Did Anna see the ship or a storm?"
 texts = st.lists(
-    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12), max_size=8
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12),
+    max_size=8,
 )
 
 
@@ -32,7 +38,9 @@ def tiny_vectors() -> WordVectors:
     names = ["ship", "ships", "boat", "anna", "snow", "storm", "soup"]
     table = generator.normal(size=(len(names), 8))
     for word, near in (("boat", "ship"), ("snow", "storm"), ("ships", "ship")):
-        table[names.index(word)] = table[names.index(near)] + 0.4 * generator.normal(size=8)
+        table[names.index(word)] = table[names.index(near)] + 0.4 * generator.normal(
+            size=8
+        )
     return table_of(names, table)
 
 
@@ -41,7 +49,9 @@ SOFT = MatchOptions(surroundings=True, vectors=VECTORS)
 AROUND = MatchOptions(surroundings=True)
 
 
-def slow_soft(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
+def slow_soft(
+    parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]
+) -> list[float]:
     return [
         sum(rarity * max((slow_similarity(q, v) for v in re.findall(r"\w+", text.lower())), default=0)
             for q, rarity in idf.items())
@@ -55,11 +65,16 @@ def slow_similarity(q: str, v: str) -> float:
     return 0.0 if v in STOP_WORDS else float(similarities(VECTORS, [q], [v])[0, 0])
 
 
-def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least: int) -> None:
+def assert_right(
+    found: LexicalStatistics, parts: Sequence[Sequence[str]], least: int
+) -> None:
     """Compare with a slow count of all texts."""
     units = [set(stems(unit)) for part in parts for unit in part]
     n = max(len(units), least)
-    idf = {stem: slow_idf(n, sum(stem in unit for unit in units)) for stem in query_stems(QUERY)}
+    idf = {
+        stem: slow_idf(n, sum(stem in unit for unit in units))
+        for stem in query_stems(QUERY)
+    }
     np.testing.assert_allclose(found.idf, list(idf.values()))
     for reach, moments in zip((0, *REACH), found.moments, strict=True):
         np.testing.assert_allclose(
@@ -70,13 +85,21 @@ def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least
     words = [set(re.findall(r"\w+", unit.lower())) for part in parts for unit in part]
     vocabulary = set().union(*words)
     soft = {
-        q: slow_idf(n, sum(slow_similarity(q, v) * sum(v in unit for unit in words) for v in vocabulary))
+        q: slow_idf(
+            n,
+            sum(
+                slow_similarity(q, v) * sum(v in unit for unit in words)
+                for v in vocabulary
+            ),
+        )
         for q in query_words(QUERY)
     }
     np.testing.assert_allclose(found.soft.idf, list(soft.values()), atol=1e-5)
     for reach, moments in zip((0, *REACH), found.soft.moments, strict=True):
         np.testing.assert_allclose(
-            moments, slow_moments(slow_soft(parts, reach, soft), least, reach), atol=1e-5
+            moments,
+            slow_moments(slow_soft(parts, reach, soft), least, reach),
+            atol=1e-5,
         )
 
 
@@ -91,13 +114,21 @@ def assert_same(left: LexicalStatistics, right: LexicalStatistics) -> None:
 
 @settings(max_examples=20)
 @given(texts, st.sampled_from([0, 40]), st.sampled_from([1, 3, 10]))
-def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units: int, asked: int) -> None:
+def test_equal_to_counting_all_texts_at_once(
+    parts: list[list[str]], least_units: int, asked: int
+) -> None:
     index = CollectionIndex()
     for number, part in enumerate(parts):
         index.add(str(number), part)
         if number % asked == 0:
-            index.statistics(QUERY, AROUND)  # so that later texts join texts that were already searched
-    assert_right(index.statistics(QUERY, MatchOptions(True, least_units, VECTORS)), parts, least_units)
+            index.statistics(
+                QUERY, AROUND
+            )  # so that later texts join texts that were already searched
+    assert_right(
+        index.statistics(QUERY, MatchOptions(True, least_units, VECTORS)),
+        parts,
+        least_units,
+    )
     assert (len(index), index.n_units) == (len(parts), sum(map(len, parts)))
 
 
@@ -107,11 +138,17 @@ def test_equal_after_removal(parts: list[list[str]], data: st.DataObject) -> Non
     index = CollectionIndex.of(parts)
     gone = data.draw(st.sets(st.sampled_from(range(len(parts))))) if parts else set()
     if data.draw(st.booleans()):
-        index.statistics(QUERY, SOFT)  # so that texts are removed from a part that is already settled
+        index.statistics(
+            QUERY, SOFT
+        )  # so that texts are removed from a part that is already settled
     index.remove(*map(str, gone))
     kept = [part for number, part in enumerate(parts) if number not in gone]
-    assert index.keys == [str(number) for number in range(len(parts)) if number not in gone]
-    assert_same(index.statistics(QUERY, SOFT), CollectionIndex.of(kept).statistics(QUERY, SOFT))
+    assert index.keys == [
+        str(number) for number in range(len(parts)) if number not in gone
+    ]
+    assert_same(
+        index.statistics(QUERY, SOFT), CollectionIndex.of(kept).statistics(QUERY, SOFT)
+    )
     for number in gone:
         index.add(str(number), parts[number])
     assert sorted(index.keys) == sorted(map(str, range(len(parts))))
@@ -186,7 +223,9 @@ def test_threads_add_and_ask() -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
     assert len(index) == 120
-    assert index.statistics("ship", PLAIN_MATCH).idf[0] == pytest.approx(np.log1p(120.5 / 120.5))
+    assert index.statistics("ship", PLAIN_MATCH).idf[0] == pytest.approx(
+        np.log1p(120.5 / 120.5)
+    )
 
 
 TEXTS = [
@@ -201,13 +240,17 @@ RANKED_QUERY = "Was Anna on the ship?"
 
 def test_a_text_has_the_score_of_its_best_unit() -> None:
     index = CollectionIndex.of(TEXTS)
-    bm25 = lexical_scores(index.asked(RANKED_QUERY), MatchOptions(surroundings=True)).bm25
+    bm25 = lexical_scores(
+        index.asked(RANKED_QUERY), MatchOptions(surroundings=True)
+    ).bm25
     assert len(bm25) == N_SCORES
     units = sum(Moments.of(scores).standardize(scores) for scores in bm25) / N_SCORES
     stops = np.cumsum([0, *map(len, TEXTS)])
     best = {str(text): units[stops[text] : stops[text + 1]].max() for text in (0, 2, 4)}
     found = index.best_texts(RANKED_QUERY)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert [score for _, score in found] == sorted(
+        (score for _, score in found), reverse=True
+    )
     assert dict(found) == pytest.approx(best)
     assert index.best_texts(RANKED_QUERY, 1) == found[:1]
     assert index.best_texts("volcano") == CollectionIndex().best_texts("ship") == []

@@ -32,4 +32,6 @@ def random_model(config: Mamba2Config, seed: int = 0, **channels: bool) -> Scann
 def models() -> dict[bool, ScannerModel]:
     """Models by whether they have a lexical channel."""
     parts = ("match_embedding", "lexical_prior", "surroundings", "soft")
-    return {has: random_model(CONFIG, **dict.fromkeys(parts, has)) for has in (False, True)}
+    return {
+        has: random_model(CONFIG, **dict.fromkeys(parts, has)) for has in (False, True)
+    }

@@ -17,7 +17,8 @@ from spscanner_rag.scanner import Scanner
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 OURS = MambaKernels(Any)  # type: ignore[arg-type]
 IN_ORDER = (
-    r'with PyTorch .*, pip install "\.\[cuda\]" .*, then `pip install setuptools wheel`, '
+    r'with PyTorch .*, pip install "\.\[cuda\]" .*, then `pip install setuptools'
+    r" wheel`, "
     r"then `MAMBA.* pip install --no-build-isolation --no-deps mamba-ssm`"
 )
 
@@ -35,12 +36,18 @@ def fail(backend: str) -> None:
 
 
 def test_auto(nvidia: pytest.MonkeyPatch) -> None:
-    assert choose_backend("auto", GPU) == (OURS, "the device is CUDA and mamba-ssm is installed")
+    assert choose_backend("auto", GPU) == (
+        OURS,
+        "the device is CUDA and mamba-ssm is installed",
+    )
     kernels, reason = choose_backend("auto", torch.device("mps"))
     assert kernels is TORCH_KERNELS
     assert "NVIDIA" in reason
     nvidia.setattr(backends, "load_kernels", fail)
-    assert choose_backend("auto", GPU) == (TORCH_KERNELS, "mamba-ssm is not installed; do this")
+    assert choose_backend("auto", GPU) == (
+        TORCH_KERNELS,
+        "mamba-ssm is not installed; do this",
+    )
     nvidia.setattr(torch.version, "cuda", None)  # as on ROCm
     assert choose_backend("auto", GPU).reason.startswith("the other kernels")
 
@@ -60,7 +67,9 @@ def test_mamba_ssm_on_the_cpu(nvidia: pytest.MonkeyPatch, interpreting: bool) ->
     if interpreting:
         assert choose_backend("mamba-ssm", CPU).kernels is OURS
         return
-    with pytest.raises(ValueError, match=f"CUDA devices only; got the device 'cpu'.*{IN_ORDER}") as caught:
+    with pytest.raises(
+        ValueError, match=f"CUDA devices only; got the device 'cpu'.*{IN_ORDER}"
+    ) as caught:
         choose_backend("mamba-ssm", CPU)
     assert "\n" not in str(caught.value)
 
@@ -93,7 +102,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of_mamba_ssm() -> list[str]:
-    return [name for name in sys.modules if name.split(".")[0] in ("mamba_ssm", "selective_scan_cuda")]
+    return [
+        name
+        for name in sys.modules
+        if name.split(".")[0] in ("mamba_ssm", "selective_scan_cuda")
+    ]
 
 
 def test_operators_load_past_what_is_missing(installed: Path) -> None:
@@ -104,7 +117,9 @@ def test_operators_load_past_what_is_missing(installed: Path) -> None:
     assert load_operators()[0] is scan  # once per process
 
 
-def test_a_loaded_mamba_ssm_is_left_as_it_is(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loaded_mamba_ssm_is_left_as_it_is(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (installed / "mamba_ssm" / "__init__.py").write_text("")
     import mamba_ssm.ops.triton.ssd_combined as theirs  # type: ignore[import-not-found]
 
@@ -118,7 +133,9 @@ def test_a_loaded_mamba_ssm_is_left_as_it_is(installed: Path, monkeypatch: pytes
 
 
 def test_what_cannot_be_imported_says_what_to_install(installed: Path) -> None:
-    (installed / "mamba_ssm" / "ops" / "triton" / "ssd_combined.py").write_text("import no_such_package\n")
+    (installed / "mamba_ssm" / "ops" / "triton" / "ssd_combined.py").write_text(
+        "import no_such_package\n"
+    )
     with pytest.raises(ImportError, match=f"no_such_package.*{IN_ORDER}") as caught:
         load_operators()
     assert "\n" not in str(caught.value)
@@ -132,12 +149,18 @@ def test_mamba_ssm_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
         triton_kernels._require_versions()
 
 
-@pytest.mark.parametrize(("found", "refused"), [("2.2.6", True), ("1.9", True), ("2.3.2.post1", False)])
+@pytest.mark.parametrize(
+    ("found", "refused"), [("2.2.6", True), ("1.9", True), ("2.3.2.post1", False)]
+)
 def test_versions(monkeypatch: pytest.MonkeyPatch, found: str, refused: bool) -> None:
     monkeypatch.setattr(triton_kernels.importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(triton_kernels, "version", lambda name: found)
     monkeypatch.setitem(sys.modules, "triton", type(sys)("triton"))
     sys.modules["triton"].__version__ = "3.3"  # type: ignore[attr-defined]
-    message = f"mamba-ssm is {found}; expected 2.3" if refused else "triton is 3.3; expected 3.4"
+    message = (
+        f"mamba-ssm is {found}; expected 2.3"
+        if refused
+        else "triton is 3.3; expected 3.4"
+    )
     with pytest.raises(ImportError, match=message):
         triton_kernels._require_versions()

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from spscanner_rag.mamba2.config import Mamba2Config
 
-MAMBA2 = {"d_model": 32, "n_layer": 2, "vocab_size": 101, "ssm_cfg": {"layer": "Mamba2", "headdim": 16}}
+MAMBA2 = {
+    "d_model": 32,
+    "n_layer": 2,
+    "vocab_size": 101,
+    "ssm_cfg": {"layer": "Mamba2", "headdim": 16},
+}
 
 
 def with_top(**keys: Any) -> dict[str, Any]:
@@ -23,18 +28,39 @@ def with_ssm(**keys: Any) -> dict[str, Any]:
 
 def test_sizes() -> None:
     # mamba2-130m: shapes as in the published file
-    config = Mamba2Config(d_model=768, n_layer=24, vocab_size=50277, pad_vocab_size_multiple=16)
-    assert (config.d_inner, config.nheads, config.conv_dim, config.d_in_proj) == (1536, 24, 1792, 3352)
+    config = Mamba2Config(
+        d_model=768, n_layer=24, vocab_size=50277, pad_vocab_size_multiple=16
+    )
+    assert (config.d_inner, config.nheads, config.conv_dim, config.d_in_proj) == (
+        1536,
+        24,
+        1792,
+        3352,
+    )
     assert config.padded_vocab_size == 50288
-    config = Mamba2Config(d_model=96, n_layer=3, vocab_size=1003, d_state=16, headdim=32, ngroups=2)
-    assert (config.conv_dim, config.d_in_proj, config.padded_vocab_size) == (192 + 2 * 2 * 16, 454, 1008)
-    assert Mamba2Config(d_model=32, n_layer=1, vocab_size=64, headdim=32).padded_vocab_size == 64
+    config = Mamba2Config(
+        d_model=96, n_layer=3, vocab_size=1003, d_state=16, headdim=32, ngroups=2
+    )
+    assert (config.conv_dim, config.d_in_proj, config.padded_vocab_size) == (
+        192 + 2 * 2 * 16,
+        454,
+        1008,
+    )
+    assert (
+        Mamba2Config(d_model=32, n_layer=1, vocab_size=64, headdim=32).padded_vocab_size
+        == 64
+    )
 
 
 def test_defaults_are_those_of_mamba_ssm() -> None:
     config = Mamba2Config.from_dict(with_ssm(headdim=64))
     assert config == Mamba2Config(d_model=32, n_layer=2, vocab_size=101)
-    assert (config.d_state, config.d_conv, config.expand, config.ngroups) == (128, 4, 2, 1)
+    assert (config.d_state, config.d_conv, config.expand, config.ngroups) == (
+        128,
+        4,
+        2,
+        1,
+    )
     assert (config.rmsnorm, config.norm_before_gate, config.bias, config.conv_bias) == (
         True,
         False,
@@ -95,9 +121,15 @@ def test_what_changes_no_number_is_ignored(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (with_top(ssm_cfg={}), r"ssm_cfg\.layer is missing, which means Mamba-1.*expected Mamba2"),
+        (
+            with_top(ssm_cfg={}),
+            r"ssm_cfg\.layer is missing, which means Mamba-1.*expected Mamba2",
+        ),
         (with_top(ssm_cfg=None), r"ssm_cfg\.layer is missing, which means Mamba-1"),
-        ({key: MAMBA2[key] for key in ("d_model", "n_layer", "vocab_size")}, "which means Mamba-1"),
+        (
+            {key: MAMBA2[key] for key in ("d_model", "n_layer", "vocab_size")},
+            "which means Mamba-1",
+        ),
         (with_ssm(layer="Mamba1"), r"ssm_cfg\.layer is Mamba1"),
         (with_ssm(layer="Mamba3"), r"ssm_cfg\.layer is 'Mamba3'"),
         (with_ssm(d_ssm=32), r"ssm_cfg\.d_ssm is 32"),
@@ -108,7 +140,10 @@ def test_what_changes_no_number_is_ignored(config: dict[str, Any]) -> None:
         (with_top(bidirectional=True), r"^bidirectional is not a key"),
         (with_ssm(activation="relu"), r"^ssm_cfg\.activation is not a key"),
         (with_ssm(headdim=24), r"ssm_cfg\.headdim is 24; expected a divisor of .* 64"),
-        (with_ssm(ngroups=3), r"ssm_cfg\.ngroups is 3; expected a divisor of the 4 heads"),
+        (
+            with_ssm(ngroups=3),
+            r"ssm_cfg\.ngroups is 3; expected a divisor of the 4 heads",
+        ),
         (with_ssm(dt_limit=[0.2, 0.1]), r"ssm_cfg\.dt_limit is \[0\.2, 0\.1\]"),
         (with_ssm(dt_limit=[-1, 0.1]), r"ssm_cfg\.dt_limit"),
         (with_ssm(dt_limit=[0.1]), r"ssm_cfg\.dt_limit"),
@@ -139,7 +174,9 @@ def test_whole_numbers(with_key: Callable[..., dict[str, Any]], value: object) -
         "d_state d_conv expand headdim ngroups chunk_size",
     )
     for key in (top if with_key is with_top else ssm).split():
-        with pytest.raises(ValueError, match=rf"^(ssm_cfg\.)?{key} is .*expected a whole number"):
+        with pytest.raises(
+            ValueError, match=rf"^(ssm_cfg\.)?{key} is .*expected a whole number"
+        ):
             Mamba2Config.from_dict(with_key(**{key: value}))
 
 
@@ -150,5 +187,7 @@ def test_switches(with_key: Callable[..., dict[str, Any]]) -> None:
         "D_has_hdim rmsnorm norm_before_gate bias conv_bias",
     )
     for key in (top if with_key is with_top else ssm).split():
-        with pytest.raises(ValueError, match=rf"^(ssm_cfg\.)?{key} is 1; expected true or false"):
+        with pytest.raises(
+            ValueError, match=rf"^(ssm_cfg\.)?{key} is 1; expected true or false"
+        ):
             Mamba2Config.from_dict(with_key(**{key: 1}))

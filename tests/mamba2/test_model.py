@@ -19,11 +19,23 @@ from spscanner_rag.mamba2 import model as model_module
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import depthwise_by_image, depthwise_by_shifts
-from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, Projection, ScannerModel, ScanState
+from spscanner_rag.mamba2.model import (
+    MATCH_CLASSES,
+    SOFT_FEATURES,
+    Projection,
+    ScannerModel,
+    ScanState,
+)
 from tests.mamba2.conftest import random_model
 
-CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
-WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
+CONFIG = Mamba2Config(
+    d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2
+)
+WITH_SURROUNDINGS = {
+    "match_embedding": True,
+    "lexical_prior": True,
+    "surroundings": True,
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "rmsnorm": {"rmsnorm": False},
     "norm_before_gate": {"norm_before_gate": True},
@@ -43,11 +55,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def random_ids(model: ScannerModel, tokens: int = 50, batch: int = 2) -> Tensor:
-    return torch.randint(model.config.vocab_size, (batch, tokens), generator=torch.Generator().manual_seed(1))
+    return torch.randint(
+        model.config.vocab_size,
+        (batch, tokens),
+        generator=torch.Generator().manual_seed(1),
+    )
 
 
 @torch.inference_mode()
-def in_segments(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[Tensor, ScanState]:
+def in_segments(
+    model: ScannerModel, ids: Tensor, segment_tokens: int
+) -> tuple[Tensor, ScanState]:
     state, parts = None, []
     for segment in torch.split(ids, segment_tokens, dim=1):
         hidden, state = model(segment, state)
@@ -58,14 +76,19 @@ def in_segments(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[
 
 def logits_and_norms(model: ScannerModel, hidden: Tensor) -> tuple[Tensor, Tensor]:
     with torch.inference_mode():
-        return torch.stack([model.score(row) for row in hidden]), hidden.float().norm(dim=-1)
+        return torch.stack([model.score(row) for row in hidden]), hidden.float().norm(
+            dim=-1
+        )
 
 
 # Against the original
 
 
 def check_oracle(
-    folder: Path, segment_tokens: int | None, device: str = "cpu", backend: str = "torch"
+    folder: Path,
+    segment_tokens: int | None,
+    device: str = "cpu",
+    backend: str = "torch",
 ) -> None:
     expected = load_file(folder / "expected.safetensors")
     model = load_model(folder, device=device)
@@ -75,7 +98,9 @@ def check_oracle(
     logits, norms = (tensor.cpu() for tensor in logits_and_norms(model, hidden))
     assert logits.shape == expected["logits"].shape
     assert (logits - expected["logits"]).abs().max() <= 1e-4
-    assert (norms - expected["last_hidden_state_norm"]).abs().max() <= 1e-4 * norms.max()
+    assert (
+        norms - expected["last_hidden_state_norm"]
+    ).abs().max() <= 1e-4 * norms.max()
 
 
 SEGMENTS = [None, 1, 7, 64, 1000, 4096]
@@ -85,8 +110,12 @@ SEGMENTS_OF_MANY = [None, pytest.param(1, marks=pytest.mark.slow), 7, 64, 1000, 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
 @pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_oracle(committed_oracles: Path, name: str, segment_tokens: int | None, backend: str) -> None:
-    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, backend=backend)
+def test_oracle(
+    committed_oracles: Path, name: str, segment_tokens: int | None, backend: str
+) -> None:
+    check_oracle(
+        committed_oracles / "checkpoints" / name, segment_tokens, backend=backend
+    )
 
 
 @pytest.mark.parametrize("segment_tokens", SEGMENTS)
@@ -98,21 +127,29 @@ def test_oracle_published_vocabulary(oracles: Path, segment_tokens: int | None) 
 @pytest.mark.parametrize("backend", ["torch", "mamba-ssm"])
 @pytest.mark.parametrize("segment_tokens", [None, 64, 1000])
 @pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_oracle_on_cuda(committed_oracles: Path, name: str, segment_tokens: int | None, backend: str) -> None:
+def test_oracle_on_cuda(
+    committed_oracles: Path, name: str, segment_tokens: int | None, backend: str
+) -> None:
     if backend == "mamba-ssm" and importlib.util.find_spec("mamba_ssm") is None:
         pytest.skip("mamba-ssm is not installed")
-    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, "cuda", backend)
+    check_oracle(
+        committed_oracles / "checkpoints" / name, segment_tokens, "cuda", backend
+    )
 
 
 @pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_committed_oracles_are_the_originals(oracles: Path, committed_oracles: Path, name: str) -> None:
+def test_committed_oracles_are_the_originals(
+    oracles: Path, committed_oracles: Path, name: str
+) -> None:
     for original in (oracles / "checkpoints" / name).iterdir():
         copy = committed_oracles / "checkpoints" / name / original.name
         assert copy.read_bytes() == original.read_bytes(), copy
 
 
 @pytest.mark.parametrize("segment_tokens", [4100, 64])
-def test_bfloat16_ranks_as_float32_does(committed_oracles: Path, segment_tokens: int) -> None:
+def test_bfloat16_ranks_as_float32_does(
+    committed_oracles: Path, segment_tokens: int
+) -> None:
     folder = committed_oracles / "checkpoints" / "long"
     expected = load_file(folder / "expected.safetensors")
     model = load_model(folder, dtype=torch.bfloat16)
@@ -120,7 +157,9 @@ def test_bfloat16_ranks_as_float32_does(committed_oracles: Path, segment_tokens:
     assert hidden.dtype == torch.bfloat16
     assert all(layer.ssm.dtype == torch.float32 for layer in state)
     logits, _ = logits_and_norms(model, hidden)
-    best, expected_best = (set(row[0].topk(50).indices.tolist()) for row in (logits, expected["logits"]))
+    best, expected_best = (
+        set(row[0].topk(50).indices.tolist()) for row in (logits, expected["logits"])
+    )
     assert len(best & expected_best) >= 45
 
 
@@ -137,9 +176,14 @@ def rms_norm(x: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     return normed
 
 
-def reference_hidden(model: ScannerModel, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+def reference_hidden(
+    model: ScannerModel, ids: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Hidden states of one sequence, (tokens, d_model), as in mamba_ssm's `Mamba2.step`, in float64."""
-    config, weights = model.config, {k: v.double().numpy() for k, v in model.state_dict().items()}
+    config, weights = (
+        model.config,
+        {k: v.double().numpy() for k, v in model.state_dict().items()},
+    )
     residual = weights["backbone.embedding.weight"][ids]
     for number in range(config.n_layer):
         own = {
@@ -149,23 +193,40 @@ def reference_hidden(model: ScannerModel, ids: NDArray[np.int64]) -> NDArray[np.
         }
         normed = rms_norm(residual, config.norm_epsilon) * own["norm.weight"]
         residual = residual + reference_mixer(config, own, normed)
-    hidden: NDArray[np.float64] = rms_norm(residual, config.norm_epsilon) * weights["backbone.norm_f.weight"]
+    hidden: NDArray[np.float64] = (
+        rms_norm(residual, config.norm_epsilon) * weights["backbone.norm_f.weight"]
+    )
     return hidden
 
 
 def reference_mixer(
-    config: Mamba2Config, weights: dict[str, NDArray[np.float64]], u: NDArray[np.float64]
+    config: Mamba2Config,
+    weights: dict[str, NDArray[np.float64]],
+    u: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    heads, width, groups, d_state = config.nheads, config.headdim, config.ngroups, config.d_state
+    heads, width, groups, d_state = (
+        config.nheads,
+        config.headdim,
+        config.ngroups,
+        config.d_state,
+    )
     A, D = -np.exp(weights["mixer.A_log"]), weights["mixer.D"]
-    D = D.reshape(heads, width) if config.D_has_hdim else np.repeat(D[:, None], width, axis=1)
+    D = (
+        D.reshape(heads, width)
+        if config.D_has_hdim
+        else np.repeat(D[:, None], width, axis=1)
+    )
     taps = weights["mixer.conv1d.weight"][:, 0].T  # (d_conv, conv_dim), oldest first
     window = np.zeros((config.d_conv, config.conv_dim))
     state = np.zeros((heads, width, d_state))
     out = []
     for token in u:
-        projected = weights["mixer.in_proj.weight"] @ token + weights.get("mixer.in_proj.bias", 0)
-        z, xBC, dt = np.split(projected, [config.d_inner, config.d_inner + config.conv_dim])
+        projected = weights["mixer.in_proj.weight"] @ token + weights.get(
+            "mixer.in_proj.bias", 0
+        )
+        z, xBC, dt = np.split(
+            projected, [config.d_inner, config.d_inner + config.conv_dim]
+        )
         window = np.vstack([window[1:], xBC])
         xBC = silu((window * taps).sum(0) + weights.get("mixer.conv1d.bias", 0))
         x = xBC[: config.d_inner].reshape(heads, width)
@@ -175,15 +236,23 @@ def reference_mixer(
             group = head * groups // heads
             drive = dt[head] * np.outer(x[head], B[group])
             state[head] = math.exp(dt[head] * A[head]) * state[head] + drive
-        y = np.stack([state[head] @ C[head * groups // heads] for head in range(heads)]) + D * x
+        y = (
+            np.stack([state[head] @ C[head * groups // heads] for head in range(heads)])
+            + D * x
+        )
         y = y.ravel()
         if not config.rmsnorm:
             y = y * silu(z)
         else:
             y = y if config.norm_before_gate else y * silu(z)
-            y = rms_norm(y.reshape(groups, -1), config.norm_epsilon).ravel() * weights["mixer.norm.weight"]
+            y = (
+                rms_norm(y.reshape(groups, -1), config.norm_epsilon).ravel()
+                * weights["mixer.norm.weight"]
+            )
             y = y * silu(z) if config.norm_before_gate else y
-        out.append(weights["mixer.out_proj.weight"] @ y + weights.get("mixer.out_proj.bias", 0))
+        out.append(
+            weights["mixer.out_proj.weight"] @ y + weights.get("mixer.out_proj.bias", 0)
+        )
     return np.stack(out)
 
 
@@ -194,13 +263,19 @@ def test_equals_the_reference(name: str) -> None:
     with torch.inference_mode():
         hidden, _ = model(ids)
     for row, row_ids in zip(hidden, ids, strict=True):
-        np.testing.assert_allclose(row, reference_hidden(model, row_ids.numpy()), atol=1e-4)
+        np.testing.assert_allclose(
+            row, reference_hidden(model, row_ids.numpy()), atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("name", ["plain", "residual_in_fp32", *VARIANTS])
 @pytest.mark.parametrize("segment_tokens", [1, 2, 7, 49])
 def test_in_segments_equals_in_one_pass(name: str, segment_tokens: int) -> None:
-    changes = {"residual_in_fp32": False} if name == "residual_in_fp32" else VARIANTS.get(name, {})
+    changes = (
+        {"residual_in_fp32": False}
+        if name == "residual_in_fp32"
+        else VARIANTS.get(name, {})
+    )
     model = random_model(dataclasses.replace(CONFIG, **changes))
     ids = random_ids(model)
     whole, whole_state = in_segments(model, ids, ids.shape[1])
@@ -216,7 +291,9 @@ def test_residual_in_float32() -> None:
     low = random_model(dataclasses.replace(CONFIG, residual_in_fp32=False))
     ids = random_ids(high)
     with torch.inference_mode():
-        assert torch.equal(high(ids)[0], low(ids)[0])  # no difference with float32 weights
+        assert torch.equal(
+            high(ids)[0], low(ids)[0]
+        )  # no difference with float32 weights
         exact = high(ids)[0]
         rounded, more_rounded = (model.bfloat16()(ids)[0] for model in (high, low))
     assert not torch.equal(rounded, more_rounded)
@@ -242,7 +319,9 @@ def test_state_holds_no_more_than_itself(tokens: int) -> None:
 
 def test_gradients_reach_every_parameter() -> None:
     config = dataclasses.replace(CONFIG, bias=True, D_has_hdim=True)
-    model = random_model(config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+    model = random_model(
+        config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True
+    )
     ids = random_ids(model)
     features = torch.randn(*ids.shape, SOFT_FEATURES)
     hidden, _ = model(ids, match_classes=ids % MATCH_CLASSES, match_features=features)
@@ -275,16 +354,25 @@ def test_inputs_of_the_lexical_channel_exactly_when_there_is_one(has: bool) -> N
 def test_further_scores_are_weighed_by_the_hidden_state() -> None:
     model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
     hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, model.prior_width)
-    layers = model.binary_head, model.lexical_prior, model.surroundings, model.soft_prior
+    layers = (
+        model.binary_head,
+        model.lexical_prior,
+        model.surroundings,
+        model.soft_prior,
+    )
     head, own, around, soft = (layer for layer in layers if layer is not None)
     with torch.no_grad():
         expected = [
             head(h)[0] + own(p[:1])[0] + around(h) @ p[1:4] + soft(h) @ p[4:]
             for h, p in zip(hidden, prior, strict=True)
         ]
-        torch.testing.assert_close(model.score(hidden, prior), torch.stack(expected), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            model.score(hidden, prior), torch.stack(expected), atol=1e-5, rtol=0
+        )
         assert model.bfloat16().score(hidden.bfloat16(), prior).dtype == torch.float32
-    with pytest.raises(ValueError, match=r"prior has shape \(5, 1\); expected \(5, 16\)"):
+    with pytest.raises(
+        ValueError, match=r"prior has shape \(5, 1\); expected \(5, 16\)"
+    ):
         model.score(hidden, prior[:, :1])
 
 
@@ -304,16 +392,26 @@ def test_few_numbers_of_rows_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> 
         seen.add(len(inputs))
         return F.linear(inputs, *weights)
 
-    monkeypatch.setattr(model_module, "F", type("F", (), {"linear": staticmethod(linear), "pad": F.pad}))
+    monkeypatch.setattr(
+        model_module, "F", type("F", (), {"linear": staticmethod(linear), "pad": F.pad})
+    )
     layer = Projection(3, 2, dtype=torch.bfloat16)
     for tokens in range(1, 2049):
-        assert layer(torch.zeros(1, tokens, 3, dtype=torch.bfloat16)).shape == (1, tokens, 2)
+        assert layer(torch.zeros(1, tokens, 3, dtype=torch.bfloat16)).shape == (
+            1,
+            tokens,
+            2,
+        )
     assert len(seen) == 64
 
 
-@pytest.mark.parametrize("shape", [(1, 5, 8), (3, 7, 8), (40, 8), (0, 8), (2, 0, 8), (1, 16, 8)])
+@pytest.mark.parametrize(
+    "shape", [(1, 5, 8), (3, 7, 8), (40, 8), (0, 8), (2, 0, 8), (1, 16, 8)]
+)
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_products_are_those_of_a_linear_layer(shape: tuple[int, ...], bias: bool) -> None:
+def test_the_products_are_those_of_a_linear_layer(
+    shape: tuple[int, ...], bias: bool
+) -> None:
     torch.manual_seed(0)
     plain, inputs = nn.Linear(8, 6, bias=bias), torch.randn(shape)
     layer = Projection(8, 6, bias=bias)
@@ -326,7 +424,12 @@ def test_the_products_are_those_of_a_linear_layer(shape: tuple[int, ...], bias: 
 @pytest.mark.parametrize("convolve", [depthwise_by_image, depthwise_by_shifts])
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize(("d_conv", "tokens"), [(4, 1), (4, 9), (2, 3), (1, 5)])
-def test_is_a_depthwise_convolution(convolve, with_bias: bool, d_conv: int, tokens: int) -> None:  # noqa: ANN001
+def test_is_a_depthwise_convolution(
+    convolve,  # noqa: ANN001
+    with_bias: bool,
+    d_conv: int,
+    tokens: int,  # noqa: ANN001, RUF100
+) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randn(2, d_conv - 1 + tokens, 6, generator=generator)
     weight = torch.randn(6, 1, d_conv, generator=generator)
@@ -339,4 +442,6 @@ def test_is_a_depthwise_convolution(convolve, with_bias: bool, d_conv: int, toke
 def test_shifts_sum_in_float32() -> None:
     inputs = torch.tensor([[[256.0], [1.0], [1.0], [1.0]]], dtype=torch.bfloat16)
     ones = torch.ones(1, 1, 4, dtype=torch.bfloat16)
-    assert depthwise_by_shifts(inputs, ones, None).item() == 259.0  # in bfloat16 256 + 1 is 256
+    assert (
+        depthwise_by_shifts(inputs, ones, None).item() == 259.0
+    )  # in bfloat16 256 + 1 is 256

@@ -14,11 +14,19 @@ from spscanner_rag.mamba2.ssd import ssd_chunked
 
 
 def ssd_recurrence(
-    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, initial_state: Tensor
+    x: Tensor,
+    dt: Tensor,
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    D: Tensor,
+    initial_state: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """The definition, token by token, with the arguments and results of `ssd_chunked`."""
     heads_per_group = x.shape[2] // B.shape[2]
-    B = B.repeat_interleave(heads_per_group, dim=2).float()  # (batch, tokens, heads, d_state)
+    B = B.repeat_interleave(
+        heads_per_group, dim=2
+    ).float()  # (batch, tokens, heads, d_state)
     C = C.repeat_interleave(heads_per_group, dim=2).float()
     state, inputs = initial_state, x.float()
     outputs = []
@@ -52,7 +60,9 @@ class Operands(NamedTuple):
     initial_state: Tensor
 
 
-def operands(shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state: bool = False) -> Operands:
+def operands(
+    shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state: bool = False
+) -> Operands:
     """Random operands as large as in a network: steps log-uniform in [0.001, 1], A in [-16, -1]."""
     random = torch.Generator().manual_seed(seed)
 
@@ -64,7 +74,9 @@ def operands(shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state
     state = normal(batch, heads, headdim, d_state)
     return Operands(
         x=normal(batch, tokens, heads, headdim),
-        dt=torch.exp(math.log(0.001) * torch.rand(batch, tokens, heads, generator=random)),
+        dt=torch.exp(
+            math.log(0.001) * torch.rand(batch, tokens, heads, generator=random)
+        ),
         A=-1 - 15 * torch.rand(heads, generator=random),
         B=normal(batch, tokens, groups, d_state),
         C=normal(batch, tokens, groups, d_state),
@@ -109,7 +121,9 @@ SHAPES = st.builds(
 @example(Shape(tokens=64), 64, True, False, 0)
 @example(Shape(tokens=65), 64, False, False, 0)
 @example(Shape(tokens=63), 64, True, True, 0)
-def test_recurrence(shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int) -> None:
+def test_recurrence(
+    shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int
+) -> None:
     inputs = operands(shape, seed=seed, wide_skip=wide_skip, zero_state=zero_state)
     y, state = in_chunks(inputs, chunk_tokens)
     expected_y, expected_state = ssd_recurrence(*inputs)
@@ -148,7 +162,9 @@ def test_decay_to_nothing_gives_numbers() -> None:
 
 
 def test_bfloat16_operands_keep_a_float32_state() -> None:
-    x, dt, A, B, C, D, initial_state = operands(Shape(tokens=100, headdim=8, d_state=16))
+    x, dt, A, B, C, D, initial_state = operands(
+        Shape(tokens=100, headdim=8, d_state=16)
+    )
     low = (x.bfloat16(), dt, A, B.bfloat16(), C.bfloat16(), D, initial_state)
     y, state = in_chunks(low, 16)
     expected_y, expected_state = ssd_recurrence(*low)
@@ -163,5 +179,7 @@ def test_state_does_not_lose_small_additions_in_bfloat16() -> None:
     tokens = 2048
     ones = torch.ones(1, tokens, 1, 1, dtype=torch.bfloat16)
     dt, A, D = torch.full((1, tokens, 1), 0.01), torch.full((1,), -1e-6), torch.zeros(1)
-    _, state = ssd_chunked(ones, dt, A, ones, ones, D, torch.zeros(1, 1, 1, 1), chunk_tokens=2)
+    _, state = ssd_chunked(
+        ones, dt, A, ones, ones, D, torch.zeros(1, 1, 1, 1), chunk_tokens=2
+    )
     assert float(state) == pytest.approx(0.01 * tokens, rel=0.01)

@@ -26,7 +26,13 @@ STARTS, ENDS = [0, 17, 36], [15, 34, 52]
 
 
 def make(**changes: Any) -> ScanResult:
-    fields = {"query": "Who?", "text": TEXT, "starts": STARTS, "ends": ENDS, "logits": [2.0, -1.5, 0.0]}
+    fields = {
+        "query": "Who?",
+        "text": TEXT,
+        "starts": STARTS,
+        "ends": ENDS,
+        "logits": [2.0, -1.5, 0.0],
+    }
     return ScanResult(**(fields | changes))
 
 
@@ -40,7 +46,9 @@ def empty() -> ScanResult:
     return ScanResult("Who?", " \n", [], [], [], count_tokens=len)
 
 
-def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResult) -> None:
+def test_context_joins_neighbours_as_they_stand_and_marks_gaps(
+    result: ScanResult,
+) -> None:
     assert result.context(top_k=2) == "Anne signed it.\nNobody answered!"
     assert result.context(top_k=1, context=1) == "Anne signed it.  The captain left."
     assert result.context() == TEXT
@@ -49,23 +57,37 @@ def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResul
 def test_passages_of_a_file_know_their_place() -> None:
     blocks = (Block(0, 15, "heading", level=1, title="The\x1b treaty"),)
     guide = make(document=TextFile("guide.md", TEXT, blocks))
-    assert [one.cite() for one in guide.select(top_k=2)] == ["guide.md, The\\x1b treaty"] * 2
+    assert [one.cite() for one in guide.select(top_k=2)] == [
+        "guide.md, The\\x1b treaty"
+    ] * 2
     pages = (PageStart(0, 1, "iv"), PageStart(36, 2, "1"))
     paged = make(document=TextFile("a.pdf", TEXT, blocks, pages))
     first, last = pickle.loads(pickle.dumps(paged)).select(top_k=2)
-    assert (first.source, first.page, first.headings) == ("a.pdf", "iv", ("The\x1b treaty",))
+    assert (first.source, first.page, first.headings) == (
+        "a.pdf",
+        "iv",
+        ("The\x1b treaty",),
+    )
     assert last.cite() == "a.pdf, page 1"
     assert paged.context(cite=True) == f"{TEXT} [1]\n\n[1] a.pdf, page iv"
-    assert paged.context(2, cite=True) == (
-        "Anne signed it. [1]\nNobody answered! [2]\n\n[1] a.pdf, page iv\n[2] a.pdf, page 1"
+    assert (
+        paged.context(2, cite=True)
+        == "Anne signed it. [1]\nNobody answered! [2]\n\n[1] a.pdf, page iv\n[2] a.pdf,"
+        " page 1"
     )
-    assert make().context(1, cite=True) == "Anne signed it. [1]\n\n[1] characters 0 to 15"
+    assert (
+        make().context(1, cite=True) == "Anne signed it. [1]\n\n[1] characters 0 to 15"
+    )
     assert make().context(threshold=1.0, cite=True) == ""
 
 
 def test_nothing_in_nothing_out(empty: ScanResult) -> None:
     assert empty.sentences == ()
-    assert empty.select() == empty.select(top_k=0.5, max_tokens=5, context=2, merge=True) == ()
+    assert (
+        empty.select()
+        == empty.select(top_k=0.5, max_tokens=5, context=2, merge=True)
+        == ()
+    )
     assert empty.context() == ""
     with pytest.raises(ValueError, match="top_k"):
         empty.select(top_k=0)
@@ -95,10 +117,15 @@ def test_nothing_in_nothing_out(empty: ScanResult) -> None:
         ({"order": "best"}, 'order: got \'best\'; expected "document" or "score"'),
         ({"merge": 1}, "merge: got 1; expected True or False"),
         ({"count_tokens": 4}, "count_tokens: got int; expected a callable"),
-        ({"count_tokens": "o200k"}, "count_tokens: got 'o200k'.*use one of .*cl100k_base.*o200k_base"),
+        (
+            {"count_tokens": "o200k"},
+            "count_tokens: got 'o200k'.*use one of .*cl100k_base.*o200k_base",
+        ),
     ],
 )
-def test_wrong_arguments_are_refused(result: ScanResult, arguments: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused(
+    result: ScanResult, arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         result.select(**arguments)
 
@@ -112,10 +139,15 @@ def test_wrong_arguments_are_refused(result: ScanResult, arguments: dict[str, An
         ({"starts": [-1, 17, 36]}, "overlap, are empty or leave the text"),
         ({"starts": [0, 14, 36]}, "overlap"),
         ({"starts": [0, 34, 36]}, "overlap, are empty"),
-        ({"logits": [1.0, float("nan"), float("inf")]}, "logits: got 2 values that are not finite"),
+        (
+            {"logits": [1.0, float("nan"), float("inf")]},
+            "logits: got 2 values that are not finite",
+        ),
     ],
 )
-def test_a_result_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_a_result_that_cannot_be_is_refused(
+    changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         make(**changes)
 
@@ -144,7 +176,10 @@ def test_repr_never_holds_the_document() -> None:
     result = ScanResult(long, long, [0], [len(long) - 1], [0.0])
     for shown in (result, result.sentences[0], result.select()[0]):
         assert len(repr(shown)) < 200
-    assert repr(make()) == "ScanResult(query='Who?', characters=52, sentences=3, best score=0.8808)"
+    assert (
+        repr(make())
+        == "ScanResult(query='Who?', characters=52, sentences=3, best score=0.8808)"
+    )
     assert (
         repr(ScoredSentence("a", 0, 1, 0.5, 0.6))
         == "ScoredSentence('a', start=0, end=1, logit=0.5, score=0.6)"
@@ -158,7 +193,8 @@ def test_repr_never_holds_the_document() -> None:
 @pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
 def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"blocks: got shape .* for 3 sentences; expected one number for each"
+        ValueError,
+        match=r"blocks: got shape .* for 3 sentences; expected one number for each",
     ):
         make(blocks=blocks)
 
@@ -184,19 +220,32 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
     assert written.isascii()
     assert json.loads(written) == result.to_dict()
     assert json.loads(result.to_json(offsets="bytes")) == result.to_dict("bytes")
-    assert {name: value for name, value in result.to_dict().items() if name != "sentences"} == {
+    assert {
+        name: value for name, value in result.to_dict().items() if name != "sentences"
+    } == {
         "query": "Who \ud800?",
         "characters": len(result.text),
         "tokens_read": 9,
         "answerable": None,
     }
-    for described, sentence in zip(result.to_dict()["sentences"], result.sentences, strict=True):
-        assert result.text[described["start"] : described["end"]] == described["text"] == sentence.text
-        assert (described["score"], described["logit"]) == (sentence.score, sentence.logit)
+    for described, sentence in zip(
+        result.to_dict()["sentences"], result.sentences, strict=True
+    ):
+        assert (
+            result.text[described["start"] : described["end"]]
+            == described["text"]
+            == sentence.text
+        )
+        assert (described["score"], described["logit"]) == (
+            sentence.score,
+            sentence.logit,
+        )
     assert "\n" in result.to_json(indent=1)
 
 
-def test_a_data_frame_has_a_row_for_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_frame_has_a_row_for_each_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("pandas")
     result = hostile([1.0, 3.0, -2.0, 3.0])
     frame = result.to_pandas()
@@ -215,13 +264,17 @@ def test_a_data_frame_has_a_row_for_each_sentence(monkeypatch: pytest.MonkeyPatc
 
 
 def with_counter(**options: object) -> ScanResult:
-    return result_of(["One two three.", "Four.", "Five six."], [1.0, 3.0, 2.0], **options)
+    return result_of(
+        ["One two three.", "Four.", "Five six."], [1.0, 3.0, 2.0], **options
+    )
 
 
 def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
     back = pickle.loads(pickle.dumps(with_counter(count_tokens=words, tokens_read=60)))
     assert back.tokens_read == 60
-    with pytest.raises(ValueError, match="this result counts no tokens; expected count_tokens"):
+    with pytest.raises(
+        ValueError, match="this result counts no tokens; expected count_tokens"
+    ):
         back.select(max_tokens=3)
     assert [p.text for p in back.select(max_tokens=1, count_tokens=words)] == ["Four."]
 
@@ -237,7 +290,9 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     result = tiny_scanner.scan("Who signed?", text)
     assert result.tokens_read == tiny_scanner.count_tokens(text)
     units = tiny_scanner.segment(text)
-    (again,) = tiny_scanner.scan_many([tiny_scanner.pipeline.request("Who signed?", text, units)])
+    (again,) = tiny_scanner.scan_many(
+        [tiny_scanner.pipeline.request("Who signed?", text, units)]
+    )
     assert again.tokens_read == result.tokens_read
     assert again.logits.tolist() == result.logits.tolist()
 
@@ -246,26 +301,52 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
 
 
 def test_a_notebook_shows_the_best_sentences_and_nothing_acts() -> None:
-    sentences = [f"{number} <script>alert(1)</script> \x1b[31m \ud800 &lt;" for number in range(30)]
+    sentences = [
+        f"{number} <script>alert(1)</script> \x1b[31m \ud800 &lt;"
+        for number in range(30)
+    ]
     result = result_of(sentences, range(30), "\n", query=sentences[0], tokens_read=7)
     page = result._repr_html_()
-    assert set(re.findall(r"<(\w+)[^>]*>", page)) == {"div", "b", "ol", "li", "i", "code"}
+    assert set(re.findall(r"<(\w+)[^>]*>", page)) == {
+        "div",
+        "b",
+        "ol",
+        "li",
+        "i",
+        "code",
+    }
     assert {*re.findall(r'([\w-]+)="', page)} == {"style", "dir"}
     best = result.select(10, order="score")
     text = html.unescape(re.sub(r"<[^>]*>", "", page))
-    assert all(f"{one.score:.3f} {visible(one.text)} {one.cite()}" in text for one in best)
+    assert all(
+        f"{one.score:.3f} {visible(one.text)} {one.cite()}" in text for one in best
+    )
     assert visible(sentences[19]) not in text
     assert "30 sentences · 7 tokens read" in text
-    assert len(result_of(["\x1b" * 100_000], [0], query="q" * 100_000)._repr_html_()) < 20_000
+    assert (
+        len(result_of(["\x1b" * 100_000], [0], query="q" * 100_000)._repr_html_())
+        < 20_000
+    )
     assert "0 sentences" in result_of([], [])._repr_html_()
 
 
-@given(st.lists(st.tuples(st.integers(1, 40), st.floats(-5, 5, width=32)), max_size=20), st.integers(1, 50))
-def test_the_profile_has_the_best_score_of_parts(sentences: list[tuple[int, float]], parts: int) -> None:
-    result = result_of(["x" * length for length, _ in sentences], [logit for _, logit in sentences], "   ")
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.floats(-5, 5, width=32)), max_size=20),
+    st.integers(1, 50),
+)
+def test_the_profile_has_the_best_score_of_parts(
+    sentences: list[tuple[int, float]], parts: int
+) -> None:
+    result = result_of(
+        ["x" * length for length, _ in sentences],
+        [logit for _, logit in sentences],
+        "   ",
+    )
     expected = [0.0] * parts
     for one in result.sentences:
-        for part in {place * parts // len(result.text) for place in range(one.start, one.end)}:
+        for part in {
+            place * parts // len(result.text) for place in range(one.start, one.end)
+        }:
             expected[part] = max(expected[part], one.score)
     if parts <= len(result.text):  # otherwise a character is wider than a part
         assert profile_of(result, parts).tolist() == pytest.approx(expected)
@@ -285,13 +366,20 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_offsets_are_those_of_what_is_encoded(text: str) -> None:
     all_of_them = np.arange(len(text) + 1)
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # U+FFFD for half a pair
+    whole = text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )  # U+FFFD for half a pair
     assert counted(text, all_of_them, "characters").tolist() == all_of_them.tolist()
     for unit, encoding, size in (("bytes", "utf-8", 1), ("utf16", "utf-16-le", 2)):
-        expected = [len(whole[:offset].encode(encoding)) // size for offset in all_of_them]
+        expected = [
+            len(whole[:offset].encode(encoding)) // size for offset in all_of_them
+        ]
         assert counted(text, all_of_them, unit).tolist() == expected  # type: ignore[arg-type]
 
 
 def test_another_way_of_counting_is_refused() -> None:
-    with pytest.raises(ValueError, match="offsets: got 'lines'; expected one of characters, utf16, bytes"):
+    with pytest.raises(
+        ValueError,
+        match="offsets: got 'lines'; expected one of characters, utf16, bytes",
+    ):
         counted("a", np.array([0]), "lines")  # type: ignore[arg-type]

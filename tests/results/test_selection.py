@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.selection import Aggregation, best_first, diverse, document_score, rank, sigmoid
+from spscanner_rag.results.selection import (
+    Aggregation,
+    best_first,
+    diverse,
+    document_score,
+    rank,
+    sigmoid,
+)
 from tests.fakes import result_of, words
 
 # Few distinct values, so that equal logits are common.
@@ -25,7 +32,9 @@ GAPS = st.sampled_from([" ", "\n", "", "  ", "\n\n\n", "\r\n", "\t \t ", " " * 4
 
 
 @st.composite
-def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = words) -> ScanResult:
+def results(
+    draw: st.DrawFn, count_tokens: Callable[[str], int] | None = words
+) -> ScanResult:
     lengths = draw(st.lists(st.integers(1, 12), max_size=25))
     text, starts, ends = draw(GAPS), [], []
     for number, length in enumerate(lengths):
@@ -34,12 +43,18 @@ def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = words) 
         ends.append(len(text))
         text += draw(GAPS)
     logits = draw(st.lists(LOGITS, min_size=len(lengths), max_size=len(lengths)))
-    numbers = st.lists(st.integers(0, 4), min_size=len(lengths), max_size=len(lengths)).map(sorted)
-    return ScanResult("q", text, starts, ends, logits, count_tokens, draw(st.none() | numbers))
+    numbers = st.lists(
+        st.integers(0, 4), min_size=len(lengths), max_size=len(lengths)
+    ).map(sorted)
+    return ScanResult(
+        "q", text, starts, ends, logits, count_tokens, draw(st.none() | numbers)
+    )
 
 
 TOP_K = st.one_of(
-    st.none(), st.integers(1, 30), st.floats(0, 1, exclude_min=True, exclude_max=True, allow_subnormal=False)
+    st.none(),
+    st.integers(1, 30),
+    st.floats(0, 1, exclude_min=True, exclude_max=True, allow_subnormal=False),
 )
 THRESHOLD = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.5, 0.0, 1.0]))
 CONTEXT = st.integers(0, 4)
@@ -59,8 +74,14 @@ class PlainSelection:
             allowed = top_k
         else:
             allowed = max(10, math.ceil(Decimal(repr(top_k)) * n))
-        order = sorted(range(n), key=lambda i: (-float(self.result.logits[i]), i))[:allowed]
-        return [i for i in order if threshold is None or self.result.sentences[i].score >= threshold]
+        order = sorted(range(n), key=lambda i: (-float(self.result.logits[i]), i))[
+            :allowed
+        ]
+        return [
+            i
+            for i in order
+            if threshold is None or self.result.sentences[i].score >= threshold
+        ]
 
     def in_block(self, number: int, other: int) -> bool:
         """Whether ``other`` is a sentence in the same block."""
@@ -68,7 +89,12 @@ class PlainSelection:
         return 0 <= other < len(blocks) and blocks[other] == blocks[number]
 
     def all_of(self, picks: list[int], context: int) -> set[int]:
-        return {j for i in picks for j in range(i - context, i + context + 1) if self.in_block(i, j)}
+        return {
+            j
+            for i in picks
+            for j in range(i - context, i + context + 1)
+            if self.in_block(i, j)
+        }
 
     def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
         """Tokens of the longer form: one sentence per line, or sentences as in the text with gaps marked."""
@@ -77,13 +103,20 @@ class PlainSelection:
             sentence = result.text[result.starts[number] : result.ends[number]]
             apart += ("\n" if place else "") + sentence
             if number - 1 in kept and self.in_block(number, number - 1):
-                as_it_stands += result.text[result.ends[number - 1] : result.starts[number]] + sentence
+                as_it_stands += (
+                    result.text[result.ends[number - 1] : result.starts[number]]
+                    + sentence
+                )
             else:
                 as_it_stands += ("\n" if place else "") + sentence
         return max(count(apart), count(as_it_stands))
 
     def within(
-        self, picks: list[int], context: int, max_tokens: int, count: Callable[[str], int] = words
+        self,
+        picks: list[int],
+        context: int,
+        max_tokens: int,
+        count: Callable[[str], int] = words,
     ) -> set[int]:
         kept: list[int] = []
 
@@ -122,7 +155,9 @@ def test_same_sentences_as_the_plain_rules(
     assert numbers(result, passages) == sorted(plain.all_of(picks, context))
     for passage in passages:
         sentence = result.sentences[result.starts.tolist().index(passage.start)]
-        assert passage == Passage(sentence.text, sentence.start, sentence.end, sentence.score)
+        assert passage == Passage(
+            sentence.text, sentence.start, sentence.end, sentence.score
+        )
 
 
 # Counters for which the parts of a text add up to the whole.
@@ -134,7 +169,9 @@ ADDITIVE: list[Callable[[str], int]] = [
 ]
 
 
-@given(results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250))
+@given(
+    results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250)
+)
 def test_budget_is_filled_as_the_plain_rules_say(
     result: ScanResult,
     counter: Callable[[str], int],
@@ -161,13 +198,19 @@ COUNTERS: list[Callable[[str], int]] = [
 ]
 
 
-def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]) -> list[int]:
+def measured(
+    result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]
+) -> list[int]:
     """Tokens of every form that a caller can get: passages joined, passages one by one, and the context."""
     counts = []
     for order in ("document", "score"):
         for merge in (False, True):
             passages = result.select(**arguments, order=order, merge=merge)  # type: ignore[arg-type]
-            counts.append(counter("\n".join(passage.text for passage in passages)) if passages else 0)
+            counts.append(
+                counter("\n".join(passage.text for passage in passages))
+                if passages
+                else 0
+            )
             counts.append(sum(counter(passage.text) for passage in passages))
     text = result.context(**arguments)
     return [*counts, counter(text) if text else 0]
@@ -175,18 +218,36 @@ def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[
 
 @given(results(), st.sampled_from(COUNTERS), TOP_K, CONTEXT, st.integers(1, 120))
 def test_no_counter_gets_more_than_the_budget(
-    result: ScanResult, counter: Callable[[str], int], top_k: float | None, context: int, max_tokens: int
+    result: ScanResult,
+    counter: Callable[[str], int],
+    top_k: float | None,
+    context: int,
+    max_tokens: int,
 ) -> None:
-    arguments = {"top_k": top_k, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
+    arguments = {
+        "top_k": top_k,
+        "context": context,
+        "max_tokens": max_tokens,
+        "count_tokens": counter,
+    }
     assert max(measured(result, counter, arguments)) <= max_tokens
 
 
 @given(results(), TOP_K, THRESHOLD, CONTEXT)
-def test_merge(result: ScanResult, top_k: float | None, threshold: float | None, context: int) -> None:
-    arguments: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "context": context}
+def test_merge(
+    result: ScanResult, top_k: float | None, threshold: float | None, context: int
+) -> None:
+    arguments: dict[str, Any] = {
+        "top_k": top_k,
+        "threshold": threshold,
+        "context": context,
+    }
     single = result.select(**arguments)
     merged = result.select(**arguments, merge=True)
-    inside = [[part for part in single if whole.start <= part.start < whole.end] for whole in merged]
+    inside = [
+        [part for part in single if whole.start <= part.start < whole.end]
+        for whole in merged
+    ]
     assert [part for parts in inside for part in parts] == list(single)
     for whole, parts in zip(merged, inside, strict=True):
         assert (whole.start, whole.end) == (parts[0].start, parts[-1].end)
@@ -195,8 +256,13 @@ def test_merge(result: ScanResult, top_k: float | None, threshold: float | None,
         first, last = numbers(result, (parts[0], parts[-1]))
         assert last - first + 1 == len(parts)
     for left, right in pairwise(merged):
-        last, following = result.ends.tolist().index(left.end), result.starts.tolist().index(right.start)
-        assert following > last + 1 or not PlainSelection(result).in_block(last, following)
+        last, following = (
+            result.ends.tolist().index(left.end),
+            result.starts.tolist().index(right.start),
+        )
+        assert following > last + 1 or not PlainSelection(result).in_block(
+            last, following
+        )
     assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
 
 
@@ -217,7 +283,9 @@ def test_merge(result: ScanResult, top_k: float | None, threshold: float | None,
         (0.9, 0, 0),
     ],
 )
-def test_how_many_top_k_allows(top_k: float | None, n_sentences: int, expected: int) -> None:
+def test_how_many_top_k_allows(
+    top_k: float | None, n_sentences: int, expected: int
+) -> None:
     scores = np.zeros(n_sentences)
     assert Selection(top_k=top_k).limit(n_sentences, scores) == expected
 
@@ -230,13 +298,20 @@ def test_an_argument_left_out_is_the_same_in_both_ways_to_select() -> None:
 
 def test_a_reach_beyond_both_ends_is_the_whole_block() -> None:
     text, starts = "a b c d e", np.arange(0, 9, 2)
-    result = ScanResult("q", text, starts, starts + 1, [9, 0, 0, 8, 0], blocks=[0, 0, 4, 4, 4])  # type: ignore[arg-type]
+    result = ScanResult(
+        "q", text, starts, starts + 1, [9, 0, 0, 8, 0], blocks=[0, 0, 4, 4, 4]
+    )  # type: ignore[arg-type]
     assert [p.text for p in result.select(1, context=10**12)] == ["a", "b"]
-    assert [p.text for p in result.select(2, context=10**12, merge=True)] == ["a b", "c d e"]
+    assert [p.text for p in result.select(2, context=10**12, merge=True)] == [
+        "a b",
+        "c d e",
+    ]
 
 
 def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:
-    logits = np.array([-3e38, -700, -40, -1e-8, 0, 1e-8, 40, 700, 3e38], dtype=np.float32)
+    logits = np.array(
+        [-3e38, -700, -40, -1e-8, 0, 1e-8, 40, 700, 3e38], dtype=np.float32
+    )
     with np.errstate(over="raise", invalid="raise"):
         scores = sigmoid(logits)
     assert scores[0] == 0
@@ -256,19 +331,32 @@ def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:
         (None, [2]),
     ],
 )
-def test_what_has_a_pattern_is_kept_whatever_its_score_is(always_keep: Any, expected: list[int]) -> None:
-    sentences = ["The old mill.", "It is of 1911.", "Anne bought it.", "She paid 300 EUR."]
+def test_what_has_a_pattern_is_kept_whatever_its_score_is(
+    always_keep: Any, expected: list[int]
+) -> None:
+    sentences = [
+        "The old mill.",
+        "It is of 1911.",
+        "Anne bought it.",
+        "She paid 300 EUR.",
+    ]
     result = result_of(sentences, [-3, -2, 4, -1], count_tokens=words)
     assert numbers(result, result.select(top_k=1, always_keep=always_keep)) == expected
-    first = numbers(result, result.select(top_k=1, max_tokens=4, always_keep=always_keep))
+    first = numbers(
+        result, result.select(top_k=1, max_tokens=4, always_keep=always_keep)
+    )
     assert first == (
-        [2] if always_keep is None else [min(set(expected) - {2}, key=lambda n: -result.logits[n])]
+        [2]
+        if always_keep is None
+        else [min(set(expected) - {2}, key=lambda n: -result.logits[n])]
     )
 
 
 @pytest.mark.parametrize("wrong", ["1911", [], ["("], [3], {"a"}])
 def test_what_is_no_pattern_is_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match=r"always_keep: got .*; expected a list of regular expressions"):
+    with pytest.raises(
+        ValueError, match=r"always_keep: got .*; expected a list of regular expressions"
+    ):
         Selection(always_keep=wrong)
 
 
@@ -296,36 +384,54 @@ def likeness(texts: list[str], one: int, other: int) -> float:
 @settings(max_examples=80, deadline=None)
 @given(TEXTS, st.data())
 def test_brute_force_agrees(texts: list[str], data: st.DataObject) -> None:
-    logits = np.array(data.draw(st.lists(SCORES, min_size=len(texts), max_size=len(texts))), np.float32)
+    logits = np.array(
+        data.draw(st.lists(SCORES, min_size=len(texts), max_size=len(texts))),
+        np.float32,
+    )
     diversity = data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.77, 1.0]))
     most = data.draw(st.integers(1, len(texts)))
     scores, ranked = sigmoid(logits), rank(logits)
     expected: list[int] = []
     while len(expected) < most:
         values = {
-            i: diversity * scores[i]
-            - (1 - diversity) * max((likeness(texts, i, j) for j in expected), default=0)
+            i: (
+                diversity * scores[i]
+                - (1 - diversity)
+                * max((likeness(texts, i, j) for j in expected), default=0)
+            )
             for i in ranked.tolist()
             if i not in expected
         }
         best = max(values.values())
         expected.append(next(i for i, value in values.items() if value > best - 1e-9))
     got = diverse(texts, scores, ranked, most, diversity)
-    values_equal = [round(v, 6) for v in _values(texts, scores, got.tolist(), diversity)]
-    assert values_equal == [round(v, 6) for v in _values(texts, scores, expected, diversity)]
+    values_equal = [
+        round(v, 6) for v in _values(texts, scores, got.tolist(), diversity)
+    ]
+    assert values_equal == [
+        round(v, 6) for v in _values(texts, scores, expected, diversity)
+    ]
 
 
-def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: float) -> list[float]:
+def _values(
+    texts: list[str], scores: np.ndarray, picks: list[int], diversity: float
+) -> list[float]:
     """The value of each pick when it was taken, so that ties by rounding do not count as differences."""
     return [
         diversity * scores[pick]
-        - (1 - diversity) * max((likeness(texts, pick, before) for before in picks[:place]), default=0)
+        - (1 - diversity)
+        * max((likeness(texts, pick, before) for before in picks[:place]), default=0)
         for place, pick in enumerate(picks)
     ]
 
 
 REPEATED = result_of(
-    ["Otters swim in the lake.", "The otter swims in lakes.", "Herons stand still.", "It rained."],
+    [
+        "Otters swim in the lake.",
+        "The otter swims in lakes.",
+        "Herons stand still.",
+        "It rained.",
+    ],
     [3, 2.9, 1, -5],
     count_tokens=words,
 )
@@ -340,12 +446,16 @@ def test_a_repetition_is_passed_over_before_budgets() -> None:
     assert REPEATED.context(2, diversity=0.6) == "\n".join(chosen)
     within = REPEATED.select(None, max_tokens=10, diversity=0.6)
     assert [passage.text for passage in within] == [*chosen, "It rained."]
-    assert len(REPEATED.select(None, threshold=0.5, diversity=0.2)) == 3, "the threshold is on scores"
+    assert len(REPEATED.select(None, threshold=0.5, diversity=0.2)) == 3, (
+        "the threshold is on scores"
+    )
 
 
 def test_an_elbow_ends_at_the_steepest_fall() -> None:
     scores = [0.95, 0.9, 0.4, 0.35, 0.1]
-    result = result_of([f"w{i}" for i in range(5)], [math.log(s / (1 - s)) for s in scores])
+    result = result_of(
+        [f"w{i}" for i in range(5)], [math.log(s / (1 - s)) for s in scores]
+    )
     assert len(result.select("elbow")) == 2
     assert len(result.select("elbow:3-4")) == 4
     assert len(result.select("elbow:1-1")) == 1
@@ -373,15 +483,27 @@ def test_by_hand() -> None:
 
 @pytest.mark.parametrize("aggregation", ALL)
 def test_documents_in_order(aggregation: Aggregation) -> None:
-    documents = [np.array([-9.0]), np.array([]), FOUR, np.array([-9.0]), np.array([4.0, 4.0, 4.0])]
+    documents = [
+        np.array([-9.0]),
+        np.array([]),
+        FOUR,
+        np.array([-9.0]),
+        np.array([4.0, 4.0, 4.0]),
+    ]
     scores = [document_score(logits, aggregation) for logits in documents]
-    assert best_first(scores) == [(number, scores[number]) for number in (4, 2, 0, 3, 1)]
+    assert best_first(scores) == [
+        (number, scores[number]) for number in (4, 2, 0, 3, 1)
+    ]
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="aggregation is 'median'; expected one of max, mean"):
+    with pytest.raises(
+        ValueError, match="aggregation is 'median'; expected one of max, mean"
+    ):
         document_score(FOUR, "median")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r'"long" got \d+ logits; expected one: use unit="document"'):
+    with pytest.raises(
+        ValueError, match=r'"long" got \d+ logits; expected one: use unit="document"'
+    ):
         document_score(FOUR, "long")
     with pytest.raises(ValueError, match="top is 0"):
         document_score(FOUR, top=0)

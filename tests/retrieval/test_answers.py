@@ -13,7 +13,10 @@ from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from tests.retrieval.searching import search
 
-TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
+TEXT = (
+    "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew"
+    " why. They left."
+)
 
 
 class ByWord:
@@ -22,37 +25,61 @@ class ByWord:
     def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
         own = [text[unit.start : unit.end].split() for unit in units]
         return np.array(
-            [sum(word in words for word in query.split()) - n / 1000 for n, words in enumerate(own)],
+            [
+                sum(word in words for word in query.split()) - n / 1000
+                for n, words in enumerate(own)
+            ],
             np.float32,
         )
 
 
 def piece(text: str, start: int | None, **options: Any) -> Piece:
-    return Piece(**({"text": text, "key": f"{start}:{text}", "source": "d", "start": start} | options))
+    return Piece(
+        **(
+            {"text": text, "key": f"{start}:{text}", "source": "d", "start": start}
+            | options
+        )
+    )
 
 
 def kept(
-    query: str, pieces: Sequence[Piece], sources: dict[Any, str] | None = None, **options: Any
+    query: str,
+    pieces: Sequence[Piece],
+    sources: dict[Any, str] | None = None,
+    **options: Any,
 ) -> list[tuple[int, str, float]]:
     """Number, pruned text and logit of the kept pieces."""
     texts = join_pieces(pieces, sources)
     hits = search(ByWord(), query, texts, Selection(**({"top_k": 2} | options)))
     return [
-        (own.piece, pruned_text(pieces[own.piece].text, texts[own.joined], own), round(own.best.logit, 3))
+        (
+            own.piece,
+            pruned_text(pieces[own.piece].text, texts[own.joined], own),
+            round(own.best.logit, 3),
+        )
         for own in kept_pieces(texts, hits)
     ]
 
 
 def test_neighbours_keep_their_white_space_and_gaps_become_line_breaks() -> None:
     whole = [piece(TEXT, 0)]
-    assert kept("bell ship", whole) == [(0, "The bell rang twice.\n\nA ship came.", 0.999)]
-    assert kept("well tea.", whole) == [(0, f"The well was dry.{GAP}It carried tea.", 1)]
-    assert kept("well tea.", whole, top_k=1, context=1) == [(0, "The well was dry. The bell rang twice.", 1)]
+    assert kept("bell ship", whole) == [
+        (0, "The bell rang twice.\n\nA ship came.", 0.999)
+    ]
+    assert kept("well tea.", whole) == [
+        (0, f"The well was dry.{GAP}It carried tea.", 1)
+    ]
+    assert kept("well tea.", whole, top_k=1, context=1) == [
+        (0, "The well was dry. The bell rang twice.", 1)
+    ]
 
 
 def test_a_sentence_in_two_pieces_counts_for_both_and_is_kept_in_the_first() -> None:
     pieces = [piece(TEXT[:38], 0), piece(TEXT[18:52], 18), piece(TEXT[40:], 40)]
-    assert kept("bell", pieces, top_k=1) == [(0, "The bell rang twice.", 0.999), (1, "", 0.999)]
+    assert kept("bell", pieces, top_k=1) == [
+        (0, "The bell rang twice.", 0.999),
+        (1, "", 0.999),
+    ]
     texts = join_pieces(pieces)
     hits = search(ByWord(), "bell", texts, Selection(top_k=1))
     assert [own.spans for own in kept_pieces(texts, hits)] == [[(18, 38)], []]
@@ -60,7 +87,10 @@ def test_a_sentence_in_two_pieces_counts_for_both_and_is_kept_in_the_first() -> 
 
 def test_the_smallest_piece_is_kept_and_not_the_document_around_it() -> None:
     pieces = [piece(TEXT, 0), piece(TEXT[18:38], 18)]
-    assert kept("bell tea.", pieces) == [(1, "The bell rang twice.", 0.999), (0, "It carried tea.", 0.997)]
+    assert kept("bell tea.", pieces) == [
+        (1, "The bell rang twice.", 0.999),
+        (0, "It carried tea.", 0.997),
+    ]
 
 
 def test_a_piece_whose_white_space_differs_from_the_source() -> None:
@@ -72,16 +102,25 @@ def test_a_piece_whose_white_space_differs_from_the_source() -> None:
 @st.composite
 def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
     """A document cut into overlapping chunks at random places, with or without offsets."""
-    words = st.sampled_from("The harbour bell. ship, x? (a) Dr. 東京 \n \n\n \ud800".split(" "))
+    words = st.sampled_from(
+        "The harbour bell. ship, x? (a) Dr. 東京 \n \n\n \ud800".split(" ")
+    )
     document = " ".join(draw(st.lists(words, max_size=60)))
     known = draw(st.booleans())
     generator = random.Random(draw(st.integers(0, 2**32)))
     starts, ends = [0], [generator.randint(1, 60)]
     while ends[-1] < len(document):
-        starts.append(max(starts[-1] + 1, ends[-1] - generator.choice([0, 0, 3, 20, 40])))
+        starts.append(
+            max(starts[-1] + 1, ends[-1] - generator.choice([0, 0, 3, 20, 40]))
+        )
         ends.append(max(ends[-1], starts[-1]) + generator.randint(1, 60))
     return document, [
-        piece(document[start:end], start if known else None, key=str(number), next=str(number + 1))
+        piece(
+            document[start:end],
+            start if known else None,
+            key=str(number),
+            next=str(number + 1),
+        )
         for number, (start, end) in enumerate(zip(starts, ends, strict=True))
     ]
 

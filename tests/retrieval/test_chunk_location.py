@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.pieces import SHORTEST_OVERLAP, ChunkLocator, order_by_overlap, overlap
+from spscanner_rag.retrieval.pieces import (
+    SHORTEST_OVERLAP,
+    ChunkLocator,
+    order_by_overlap,
+    overlap,
+)
 
 SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
 
@@ -30,7 +35,9 @@ SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
         (" \n", 3, None),
     ],
 )
-def test_locate(text: str, start: int | None, expected: tuple[int, int, bool] | None) -> None:
+def test_locate(
+    text: str, start: int | None, expected: tuple[int, int, bool] | None
+) -> None:
     found = ChunkLocator(SOURCE).locate(text, start)
     assert found == expected
     assert all(type(place) is not np.int64 for place in found or ())
@@ -46,7 +53,12 @@ def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
         (46, 54, True),
     ]
     rows = ChunkLocator("aaaa")
-    assert [rows.locate("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
+    assert [rows.locate("aa") for _ in range(4)] == [
+        (0, 2, True),
+        (1, 3, True),
+        (2, 4, True),
+        (0, 2, True),
+    ]
 
 
 def test_every_white_space_character_is_known() -> None:
@@ -58,7 +70,11 @@ def test_every_white_space_character_is_known() -> None:
 @settings(max_examples=60)
 @given(st.text("ab", max_size=80), st.text("ab", max_size=80))
 def test_overlap_is_the_longest(before: str, after: str) -> None:
-    longest = max(n for n in range(min(len(before), len(after)) + 1) if before.endswith(after[:n]) or not n)
+    longest = max(
+        n
+        for n in range(min(len(before), len(after)) + 1)
+        if before.endswith(after[:n]) or not n
+    )
     assert overlap(before, after) == (longest if longest >= SHORTEST_OVERLAP else 0)
 
 
@@ -66,22 +82,37 @@ def test_overlap_gives_up_on_endless_repetition() -> None:
     assert overlap("a" * 1_000_000 + "b", "a" * 1_000_000 + "c") == 0
 
 
-@given(st.text("ab ", min_size=20, max_size=200), st.text("ab ", min_size=20, max_size=120), st.data())
-def test_every_chunk_of_the_source_is_found(source: str, other: str, data: st.DataObject) -> None:
+@given(
+    st.text("ab ", min_size=20, max_size=200),
+    st.text("ab ", min_size=20, max_size=120),
+    st.data(),
+)
+def test_every_chunk_of_the_source_is_found(
+    source: str, other: str, data: st.DataObject
+) -> None:
     start = data.draw(st.integers(0, len(source)))
     chunk = source[start : data.draw(st.integers(start, len(source)))]
     for text in (chunk, other, " ".join(chunk)):
         found = ChunkLocator(source).locate(text)
         squeezed = "".join(text.split())
-        assert (found is not None) == bool(squeezed and squeezed in "".join(source.split()))
+        assert (found is not None) == bool(
+            squeezed and squeezed in "".join(source.split())
+        )
 
 
 DOCUMENT = "".join(random.Random(0).choices("abcdefgh .", k=15_000))
 
 
 @settings(max_examples=40)
-@given(st.integers(40, 400), st.integers(SHORTEST_OVERLAP, 39), st.integers(0, 2**32), st.booleans())
-def test_overlapping_chunks_are_put_in_order(size: int, shared: int, seed: int, shuffled: bool) -> None:
+@given(
+    st.integers(40, 400),
+    st.integers(SHORTEST_OVERLAP, 39),
+    st.integers(0, 2**32),
+    st.booleans(),
+)
+def test_overlapping_chunks_are_put_in_order(
+    size: int, shared: int, seed: int, shuffled: bool
+) -> None:
     starts = list(range(0, len(DOCUMENT) - shared, size - shared))
     chunks = [DOCUMENT[start : start + size] for start in starts]
     order = list(range(len(chunks)))
@@ -97,7 +128,10 @@ def test_overlapping_chunks_are_put_in_order(size: int, shared: int, seed: int, 
         ([], []),
         (["one"], [0]),
         (["Nothing is shared here at all.", "Nor is it here, it seems."], [0, 1]),
-        (["it came to the harbour at dawn.", "x", "In May it came to the harbour"], [1, 2, 0]),
+        (
+            ["it came to the harbour at dawn.", "x", "In May it came to the harbour"],
+            [1, 2, 0],
+        ),
         (["-" * 40, "-" * 40, "-" * 40], [0, 1, 2]),
         (["b" * 20 + "a" * 20, "a" * 20 + "b" * 20], [0, 1]),  # a circle
     ],

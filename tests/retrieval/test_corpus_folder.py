@@ -16,9 +16,16 @@ from spscanner_rag.retrieval import corpus as module
 from spscanner_rag.retrieval.corpus import Corpus, check_json, read_corpus, write_corpus
 from tests.retrieval.searching import joined
 
-TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
+TEXTS = [
+    "Cut the leek. Boil the soup.",
+    "The viper sleeps.\nIt is a snake. \ud800 東京",
+    "",
+]
 VALUES = [1, 2.5, None, True, {"b": "\ud800"}]
-RECORDS = [{"text": text, "metadata": {"n": number, "a": VALUES}} for number, text in enumerate(TEXTS)]
+RECORDS = [
+    {"text": text, "metadata": {"n": number, "a": VALUES}}
+    for number, text in enumerate(TEXTS)
+]
 
 N_FILES = 11
 """Files in a folder: the documents, nine arrays, the manifest."""
@@ -40,7 +47,9 @@ def names(folder: Path) -> list[str]:
     return sorted(place.name.partition(".")[2] for place in folder.iterdir())
 
 
-def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_written_is_read(
+    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for array in folder.glob("*.npy"):  # memory-mapped, and not pickled
         assert isinstance(np.load(array, mmap_mode="r", allow_pickle=False), np.memmap)
     documents, loaded = read_corpus(folder, "ours")
@@ -50,7 +59,10 @@ def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pyt
     for query in ("soup", "a sleeping snake", "東京"):
         assert loaded.ranked(query) == corpus.ranked(query)
     statistics = loaded.counts.statistics("soup", PLAIN_MATCH)
-    assert statistics.idf.tolist() == corpus.counts.statistics("soup", PLAIN_MATCH).idf.tolist()
+    assert (
+        statistics.idf.tolist()
+        == corpus.counts.statistics("soup", PLAIN_MATCH).idf.tolist()
+    )
 
 
 class Killed(BaseException):
@@ -58,7 +70,10 @@ class Killed(BaseException):
 
 
 def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
-    """A call that is killed after some files have reached the disk; the manifest is the last one."""
+    """A call that is killed after some files have reached the disk.
+
+    The manifest is the last one.
+    """
     synced: list[int] = []
 
     def killed(*arguments: Any, **options: Any) -> None:
@@ -77,7 +92,9 @@ def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
-def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corpus, after: int) -> None:
+def test_a_killed_program_leaves_the_folder_as_it_was(
+    folder: Path, corpus: Corpus, after: int
+) -> None:
     before = names(folder)
     write_killed(folder, corpus, after)
     assert len(names(folder)) > len(before)
@@ -85,12 +102,16 @@ def test_a_killed_program_leaves_the_folder_as_it_was(folder: Path, corpus: Corp
     write_corpus(folder, "ours", RECORDS[1:], corpus)
     assert read_corpus(folder, "ours")[0] == RECORDS[1:]
     assert names(folder) == before  # nothing of the killed attempt is left
-    write_killed(folder.parent / "first", corpus, after)  # its remains do not make the folder foreign
+    write_killed(
+        folder.parent / "first", corpus, after
+    )  # its remains do not make the folder foreign
     write_corpus(folder.parent / "first", "ours", RECORDS, corpus)
     assert names(folder.parent / "first") == before
 
 
-def test_an_error_leaves_nothing(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_leaves_nothing(
+    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = names(folder)
 
     def full(*arguments: Any, **options: Any) -> None:
@@ -104,7 +125,9 @@ def test_an_error_leaves_nothing(folder: Path, corpus: Corpus, monkeypatch: pyte
 
 @needs_locks
 @pytest.mark.parametrize("paused", ["documents", "arrays", "manifest"])
-def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_wait(
+    folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
     def pausing(real: Any) -> Any:
@@ -116,10 +139,18 @@ def test_calls_wait(folder: Path, corpus: Corpus, paused: str, monkeypatch: pyte
 
         return call
 
-    where, name = {"documents": (os, "fsync"), "arrays": (np, "save"), "manifest": (os, "replace")}[paused]
+    where, name = {
+        "documents": (os, "fsync"),
+        "arrays": (np, "save"),
+        "manifest": (os, "replace"),
+    }[paused]
     monkeypatch.setattr(where, name, pausing(getattr(where, name)))
-    first = threading.Thread(target=write_corpus, args=(folder, "ours", RECORDS[:1], corpus), name="first")
-    second = threading.Thread(target=write_corpus, args=(folder, "ours", RECORDS[:2], corpus))
+    first = threading.Thread(
+        target=write_corpus, args=(folder, "ours", RECORDS[:1], corpus), name="first"
+    )
+    second = threading.Thread(
+        target=write_corpus, args=(folder, "ours", RECORDS[:2], corpus)
+    )
     first.start()
     assert reached.wait(20)
     second.start()
@@ -154,7 +185,11 @@ def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
 @pytest.mark.parametrize("kind", ["manifest", "documents", "array"])
 @pytest.mark.parametrize("damage", ["cut", "changed", "missing", "empty", "a terabyte"])
 def test_a_damaged_file_is_named(folder: Path, kind: str, damage: str) -> None:
-    pattern = {"manifest": "manifest.json", "documents": "*.jsonl", "array": "*.units.npy"}[kind]
+    pattern = {
+        "manifest": "manifest.json",
+        "documents": "*.jsonl",
+        "array": "*.units.npy",
+    }[kind]
     (place,) = folder.glob(pattern)
     data = place.read_bytes()
     if damage == "missing":
@@ -166,7 +201,8 @@ def test_a_damaged_file_is_named(folder: Path, kind: str, damage: str) -> None:
         changed = data[:middle] + bytes([data[middle] ^ 0x90]) + data[middle + 1 :]
         place.write_bytes({"cut": data[:-3], "changed": changed, "empty": b""}[damage])
     with pytest.raises(
-        ValueError, match=place.name if damage != "missing" else "manifest.json|is missing"
+        ValueError,
+        match=place.name if damage != "missing" else "manifest.json|is missing",
     ) as error:
         read_corpus(folder, "ours")
     assert "persist" in str(error.value)
@@ -177,13 +213,21 @@ def test_a_damaged_file_is_named(folder: Path, kind: str, damage: str) -> None:
     [
         ({"kind": "index"}, "manifest of another program"),
         ({"format": 2}, "got format 2; expected 1"),
-        ({"framework": "another"}, "got documents of 'another'; expected those of 'ours'"),
+        (
+            {"framework": "another"},
+            "got documents of 'another'; expected those of 'ours'",
+        ),
         ({"files": []}, "does not list the files"),
-        ({"files": {"documents.jsonl": {"file": "../../etc/passwd"}}}, "does not list the files"),
+        (
+            {"files": {"documents.jsonl": {"file": "../../etc/passwd"}}},
+            "does not list the files",
+        ),
         ({"files": {"documents.jsonl": "x"}}, "does not list the files"),
     ],
 )
-def test_a_foreign_manifest_is_refused(folder: Path, change: dict[str, Any], message: str) -> None:
+def test_a_foreign_manifest_is_refused(
+    folder: Path, change: dict[str, Any], message: str
+) -> None:
     place = folder / "manifest.json"
     place.write_text(json.dumps(json.loads(place.read_text("utf-8")) | change), "utf-8")
     with pytest.raises(ValueError, match=message):
@@ -200,7 +244,9 @@ def forged(folder: Path, name: str, content: bytes) -> None:
     place.write_text(json.dumps(manifest), "utf-8")
 
 
-def array_of(header: str, content: bytes = b"", magic: bytes = b"\x93NUMPY\x01\x00") -> bytes:
+def array_of(
+    header: str, content: bytes = b"", magic: bytes = b"\x93NUMPY\x01\x00"
+) -> bytes:
     """An ``.npy`` file with any header."""
     text = header.ljust(116).encode() + b"\n"
     return magic + len(text).to_bytes(2, "little") + text + content
@@ -228,7 +274,12 @@ SHAPE = "{'descr': '<i8', 'fortran_order': False, 'shape': %s, }"
         ("stops", array_of(SHAPE % "(-1,)")),
         ("stops", array_of(SHAPE % "(True,)", bytes(8))),
         ("stops", array_of(SHAPE % ("(" * 60))),
-        ("stops", array_of("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", bytes(8))),
+        (
+            "stops",
+            array_of(
+                "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", bytes(8)
+            ),
+        ),
         ("stops", array_of(SHAPE % "(1,)", bytes(8), b"\x93NUMPY\x09\x00")),
         ("stops", pickle.dumps(Exception)),
         ("stops", b"PK\x03\x04" + bytes(40)),
@@ -270,8 +321,12 @@ def test_arrays_that_do_not_fit_are_refused(folder: Path) -> None:
         read_corpus(folder, "ours")
 
 
-def test_a_foreign_folder_is_neither_read_nor_written(tmp_path: Path, corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match=r"got no manifest\.json there; expected a folder that persist"):
+def test_a_foreign_folder_is_neither_read_nor_written(
+    tmp_path: Path, corpus: Corpus
+) -> None:
+    with pytest.raises(
+        ValueError, match=r"got no manifest\.json there; expected a folder that persist"
+    ):
         read_corpus(tmp_path / "none", "ours")
     (tmp_path / "photo.jpg").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"other files, such as 'photo\.jpg'"):
@@ -281,7 +336,10 @@ def test_a_foreign_folder_is_neither_read_nor_written(tmp_path: Path, corpus: Co
     (tmp_path / "manifest.json").write_text('{"kind": "web app"}', "utf-8")
     with pytest.raises(ValueError, match="manifest of another program"):
         write_corpus(tmp_path, "ours", RECORDS, corpus)
-    assert sorted(place.name for place in tmp_path.iterdir()) == ["manifest.json", "photo.jpg"]
+    assert sorted(place.name for place in tmp_path.iterdir()) == [
+        "manifest.json",
+        "photo.jpg",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +352,9 @@ def test_a_foreign_folder_is_neither_read_nor_written(tmp_path: Path, corpus: Co
         ({"a": b"x"}, "is bytes"),
     ],
 )
-def test_what_json_cannot_keep(tmp_path: Path, corpus: Corpus, value: dict[str, Any], named: str) -> None:
+def test_what_json_cannot_keep(
+    tmp_path: Path, corpus: Corpus, value: dict[str, Any], named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
         check_json(value, "metadata", "d")
     with pytest.raises(ValueError, match="JSON cannot keep"):

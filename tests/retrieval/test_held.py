@@ -1,4 +1,7 @@
-"""The texts that are read for a question; a corpus's vectors: made once, persisted, part of the first stage."""
+"""The texts that are read for a question.
+
+A corpus's vectors: made once, persisted, part of the first stage.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +14,12 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import TextEncoder, digest_of
-from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens, read_corpus, write_corpus
+from spscanner_rag.retrieval.corpus import (
+    Corpus,
+    estimated_tokens,
+    read_corpus,
+    write_corpus,
+)
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import ScanCancelled
@@ -24,13 +32,20 @@ TEXTS = [
     "",
 ]
 WEIGHTS = MeaningWeights(sentence=10.0)
-LIKE = (("animal", "stallion", "horse"), ("hurt", "bitten", "kicked"), ("soup", "leek", "meal"))
+LIKE = (
+    ("animal", "stallion", "horse"),
+    ("hurt", "bitten", "kicked"),
+    ("soup", "leek", "meal"),
+)
 ONE = ReadBounds(read_documents=1)
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """One dimension for each group of words with like meaning."""
-    return [[0.01, *(float(any(word in text.lower() for word in group)) for group in LIKE)] for text in texts]
+    return [
+        [0.01, *(float(any(word in text.lower() for word in group)) for group in LIKE)]
+        for text in texts
+    ]
 
 
 @pytest.fixture
@@ -45,11 +60,21 @@ def corpus() -> Corpus:
     return Corpus().with_texts(joined(TEXTS))
 
 
-def test_a_question_in_other_words_finds_its_document(corpus: Corpus, meaning: Meaning) -> None:
+def test_a_question_in_other_words_finds_its_document(
+    corpus: Corpus, meaning: Meaning
+) -> None:
     question = "Which animal hurt somebody?"
     assert [number for number, _ in choose_texts(corpus, question, ONE)] == [0]
-    assert [number for number, _ in choose_texts(corpus, question, ONE, meaning=lambda: meaning)] == [1]
-    assert [number for number, _ in choose_texts(corpus, "the treaty", ONE, meaning=lambda: meaning)] == [2]
+    assert [
+        number
+        for number, _ in choose_texts(corpus, question, ONE, meaning=lambda: meaning)
+    ] == [1]
+    assert [
+        number
+        for number, _ in choose_texts(
+            corpus, "the treaty", ONE, meaning=lambda: meaning
+        )
+    ] == [2]
 
 
 def test_no_encoder_is_asked_for_where_all_is_read(corpus: Corpus) -> None:
@@ -59,27 +84,41 @@ def test_no_encoder_is_asked_for_where_all_is_read(corpus: Corpus) -> None:
     assert len(choose_texts(corpus, "soup", ReadBounds(), meaning=never)) == 3
 
 
-def test_vectors_are_made_once_and_kept_over_changes(corpus: Corpus, meaning: Meaning) -> None:
+def test_vectors_are_made_once_and_kept_over_changes(
+    corpus: Corpus, meaning: Meaning
+) -> None:
     corpus.encoded(meaning, range(4))
     changed = corpus.with_texts(joined([*TEXTS[:2], "A new horse."]))
-    assert [changed.knows(number, meaning) for number in range(3)] == [True, True, False]
+    assert [changed.knows(number, meaning) for number in range(3)] == [
+        True,
+        True,
+        False,
+    ]
     assert len(corpus.vectors) == 4
 
 
-def test_a_folder_gives_the_vectors_back(corpus: Corpus, meaning: Meaning, tmp_path: Path) -> None:
+def test_a_folder_gives_the_vectors_back(
+    corpus: Corpus, meaning: Meaning, tmp_path: Path
+) -> None:
     corpus.encoded(meaning, range(4))
     write_corpus(tmp_path, "ours", [], corpus)
     loaded = read_corpus(tmp_path, "ours")[1].with_texts(joined(TEXTS))
     fresh = Meaning(TextEncoder(embed), WEIGHTS)
     assert all(loaded.knows(number, fresh) for number in range(4))
-    assert loaded.meant("the horse", fresh, range(3)) == corpus.meant("the horse", meaning, range(3))
+    assert loaded.meant("the horse", fresh, range(3)) == corpus.meant(
+        "the horse", meaning, range(3)
+    )
     loaded.encoded(fresh, [1])
-    kept = fresh.kept(digest_of(["The stallion kicked him. ", "He was bitten in the arm."]), 2)
+    kept = fresh.kept(
+        digest_of(["The stallion kicked him. ", "He was bitten in the arm."]), 2
+    )
     assert kept is not None
     assert np.array_equal(kept.rows, corpus.vectors[corpus.keys[1]].rows)
 
 
-def test_vectors_of_another_encoder_are_made_again(corpus: Corpus, meaning: Meaning) -> None:
+def test_vectors_of_another_encoder_are_made_again(
+    corpus: Corpus, meaning: Meaning
+) -> None:
     corpus.encoded(meaning, range(4))
     other = Meaning(TextEncoder(lambda texts: [[1.0, 2.0] for _ in texts]), WEIGHTS)
     assert not corpus.knows(0, other)
@@ -89,7 +128,9 @@ def test_vectors_of_another_encoder_are_made_again(corpus: Corpus, meaning: Mean
 
 def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
     with pytest.raises(ScanCancelled):
-        choose_texts(corpus, "soup", ONE, meaning=lambda: meaning, cancelled=lambda: True)
+        choose_texts(
+            corpus, "soup", ONE, meaning=lambda: meaning, cancelled=lambda: True
+        )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +145,9 @@ def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
         ("vector_counts", np.array([2, 2, 1, 0], np.int64)),
     ],
 )
-def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray) -> None:
+def test_misfit_arrays_are_refused(
+    corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray
+) -> None:
     corpus.encoded(meaning, range(4))
     arrays = corpus.to_arrays()
     assert Corpus.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
@@ -117,37 +160,62 @@ def test_misfit_arrays_are_refused(corpus: Corpus, meaning: Meaning, name: str, 
 NOTES = [f"Note {number}. It rained." for number in range(8)]
 
 
-def test_the_automatic_bound_is_lower_on_a_cpu(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_automatic_bound_is_lower_on_a_cpu(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level("INFO")
     tokens = [60_000] * 4
     assert ReadBounds().on(ScorerChoice(scorer=BM25())).kept(tokens) == [0, 1, 2]
     assert ReadBounds().on(ScorerChoice(device="cpu")).kept(tokens) == [0]
     assert "1 documents of 60000 tokens are read, 3 are left out" in caplog.text
-    assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1]
-    assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [0, 1, 2, 3]
+    assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).kept(
+        tokens
+    ) == [0, 1]
+    assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_texts_without_a_word_of_the_query_come_last() -> None:
     corpus = Corpus().with_texts(joined([*NOTES, "A viper sleeps."]))
-    assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [0, 1, 8]
+    assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [
+        0,
+        1,
+        8,
+    ]
     assert choose_texts(corpus, "viper", ReadBounds(3))[0] == (0, None)
-    assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [0, 1]
+    assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [
+        0,
+        1,
+    ]
 
 
 @given(
-    st.lists(st.integers(1, 50), max_size=12), st.none() | st.integers(1, 6), st.none() | st.integers(1, 100)
+    st.lists(st.integers(1, 50), max_size=12),
+    st.none() | st.integers(1, 6),
+    st.none() | st.integers(1, 100),
 )
-def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budget: int | None) -> None:
+def test_bounds_hold_but_for_the_first(
+    tokens: list[int], most: int | None, budget: int | None
+) -> None:
     kept = ReadBounds(most, budget).kept(tokens)
     assert kept == sorted(set(kept))
     assert kept[:1] == ([0] if tokens else [])
     assert most is None or len(kept) <= most
     total = sum(tokens[number] for number in kept)
     assert budget is None or total <= budget or kept == [0]
-    for number in set(range(len(tokens))) - set(kept):  # none is left out without a reason
+    for number in set(range(len(tokens))) - set(
+        kept
+    ):  # none is left out without a reason
         before = [other for other in kept if other < number]
         full = most is not None and len(before) >= most
-        assert full or (budget is not None and sum(tokens[n] for n in before) + tokens[number] > budget)
+        assert full or (
+            budget is not None
+            and sum(tokens[n] for n in before) + tokens[number] > budget
+        )
 
 
 @given(st.text(max_size=50))
@@ -156,5 +224,7 @@ def test_the_estimate_of_tokens(text: str) -> None:
     assert (tokens == 0) == (not text.strip())
     if tokens:
         n_ascii = sum(ord(character) < 128 for character in text)
-        others = sum(len(c.encode("utf-8", "surrogatepass")) for c in text if ord(c) >= 128)
+        others = sum(
+            len(c.encode("utf-8", "surrogatepass")) for c in text if ord(c) >= 128
+        )
         assert tokens == (n_ascii + 3) // 4 + others

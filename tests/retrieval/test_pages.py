@@ -16,7 +16,12 @@ from tests.retrieval.searching import search
 
 
 def page(text: str, number: int, **options: Any) -> Piece:
-    options = {"key": f"p{number}", "source": number, "start": 0, "last": True} | options
+    options = {
+        "key": f"p{number}",
+        "source": number,
+        "start": 0,
+        "last": True,
+    } | options
     return Piece(text=text, group="file", position=number, page=True, **options)
 
 
@@ -26,11 +31,17 @@ def joined(*pieces: Piece, sources: dict[Hashable, str] | None = None) -> Joined
 
 
 def sentences(text: JoinedText) -> list[str]:
-    return [hit.text for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document"))]
+    return [
+        hit.text
+        for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document"))
+    ]
 
 
 def test_a_sentence_over_a_page_break_is_one() -> None:
-    first, second = "It rained. The council signed a \n\n", "\ntreaty with the towns. Then they left."
+    first, second = (
+        "It rained. The council signed a \n\n",
+        "\ntreaty with the towns. Then they left.",
+    )
     text = joined(page(first, 1), page(second, 2))
     assert sentences(text) == [
         "It rained.",
@@ -57,14 +68,22 @@ def test_a_sentence_over_a_page_break_is_one() -> None:
         [page("signed a", 1), page("treaty.", 2, start=None)],
         [page("signed a.", 1), page("treaty.", 2)],
     ],
-    ids=["page missing", "rest missing", "beginning missing", "offset missing", "sentence ends"],
+    ids=[
+        "page missing",
+        "rest missing",
+        "beginning missing",
+        "offset missing",
+        "sentence ends",
+    ],
 )
 def test_pages_that_do_not_follow_each_other_are_not_joined(pages: list[Piece]) -> None:
     assert len(sentences(joined(*pages))) == 2
 
 
 WORDS = st.lists(
-    st.sampled_from("The the harbour Ship left. rained, 7 of (a) Ünder 東京 x? \n \n\n".split(" ")),
+    st.sampled_from(
+        "The the harbour Ship left. rained, 7 of (a) Ünder 東京 x? \n \n\n".split(" ")
+    ),
     max_size=30,
 )
 HEADERS = st.sampled_from(["", "Report\n", "Page {}\n", "\nReport 9\n\n{}\n"])
@@ -91,19 +110,32 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     }
     pieces = []
     for number, text in pages.items():
-        starts = [0] if generator.random() < 0.5 else range(0, max(1, len(text)), max(1, size - overlap))
+        starts = (
+            [0]
+            if generator.random() < 0.5
+            else range(0, max(1, len(text)), max(1, size - overlap))
+        )
         reach = len(text) if len(list(starts)) == 1 else size
         for start in starts:
             last = start + reach >= len(text)
             pieces.append(
-                page(text[start : start + reach], number, start=start, key=f"{number}.{start}", last=last)
+                page(
+                    text[start : start + reach],
+                    number,
+                    start=start,
+                    key=f"{number}.{start}",
+                    last=last,
+                )
             )
     generator.shuffle(pieces)
     text = joined(*pieces)
     seen: dict[Hashable, str] = {}
     for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document")):
         parts = list(text.places(hit.start, hit.end))
-        stand = [pages[place.source][place.source_start : place.source_end] for place in parts]
+        stand = [
+            pages[place.source][place.source_start : place.source_end]
+            for place in parts
+        ]
         assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]
         for place in parts:
             if place.piece_start is not None:
@@ -114,6 +146,7 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     for number, own in enumerate(words, start=1):
         whole, read = "".join(pages[number].split()), seen.get(number, "")
         assert "".join(" ".join(own).split()) in read or not read or read in whole
-        # Unread text consists of the lines of header and footer, or of repeats like these.
+        # Unread text consists of the lines of header and footer, or of repeats like
+        # these.
         if not header and not footer and len(words) < 3:
             assert read == whole

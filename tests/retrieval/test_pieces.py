@@ -49,7 +49,9 @@ def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
         assert run.end > run.start
         end = run.end
     for placed in text.placed:
-        assert any(run.start <= placed.start and placed.end <= run.end for run in text.runs)
+        assert any(
+            run.start <= placed.start and placed.end <= run.end for run in text.runs
+        )
         stands = text.text[placed.start : placed.end]
         wanted = pieces[placed.number].text
         assert (
@@ -67,21 +69,30 @@ def spans_of(text: JoinedText, seed: int, many: int = 30) -> list[tuple[int, int
         run = generator.choice(text.runs)
         start = generator.randrange(run.start, run.end)
         end = min(run.end, start + generator.choice([1, 2, 10, 60, 1000]))
-        assert text.touches(start, end) == any(p.start < end and start < p.end for p in text.placed)
+        assert text.touches(start, end) == any(
+            p.start < end and start < p.end for p in text.placed
+        )
         if text.touches(start, end):
             found.append((start, end))
     return found
 
 
 def check_places(
-    text: JoinedText, pieces: Sequence[Piece], sources: Mapping[Hashable, str], seed: int
+    text: JoinedText,
+    pieces: Sequence[Piece],
+    sources: Mapping[Hashable, str],
+    seed: int,
 ) -> list[Place]:
     """Every place indexes the piece and the source, except in white space that fills gaps between pieces."""
     places = []
     for start, end in spans_of(text, seed):
         place = text.place(start, end)
         places.append(place)
-        assert all(type(number) is int for number in place if number is not None and number != place.source)
+        assert all(
+            type(number) is int
+            for number in place
+            if number is not None and number != place.source
+        )
         assert (place.piece_start is None) == (place.piece_end is None)
         assert (place.source_start is None) == (place.source_end is None)
         assert place.source == pieces[place.piece].source
@@ -93,12 +104,16 @@ def check_places(
             stands = sources[place.source][place.source_start : place.source_end]
             assert len(stands) == len(span)
             for number, (got, wanted) in enumerate(zip(span, stands, strict=True)):
-                assert got == wanted or not text.touches(start + number, start + number + 1)
+                assert got == wanted or not text.touches(
+                    start + number, start + number + 1
+                )
     return places
 
 
 WORDS = st.one_of(
-    st.text(st.characters(), max_size=12),  # any code points, lone surrogates among them
+    st.text(
+        st.characters(), max_size=12
+    ),  # any code points, lone surrogates among them
     st.sampled_from(
         [
             "The keeper signed it. ",
@@ -115,12 +130,17 @@ SEEDS = st.integers(0, 2**32)
 def cut(document: str, size: int, overlap: int) -> list[tuple[int, str]]:
     """Chunks that cover a document."""
     step = max(1, size - overlap)
-    return [(start, document[start : start + size]) for start in range(0, max(1, len(document)), step)]
+    return [
+        (start, document[start : start + size])
+        for start in range(0, max(1, len(document)), step)
+    ]
 
 
 @settings(max_examples=40)
 @given(DOCUMENTS, st.integers(1, 80), st.integers(0, 60), st.booleans(), SEEDS)
-def test_covering_chunks_are_it(document: str, size: int, overlap: int, whole_too: bool, seed: int) -> None:
+def test_covering_chunks_are_it(
+    document: str, size: int, overlap: int, whole_too: bool, seed: int
+) -> None:
     chunks = cut(document, size, overlap)
     if whole_too:
         chunks.append((0, document))
@@ -138,10 +158,16 @@ def test_covering_chunks_are_it(document: str, size: int, overlap: int, whole_to
 
 @st.composite
 def any_pieces(draw: st.DrawFn) -> tuple[str, list[Piece]]:
-    """Stretches of a document; some offsets are unknown, and links are right, wrong or circular."""
+    """Stretches of a document.
+
+    Some offsets are unknown, and links are right, wrong or circular.
+    """
     document = draw(DOCUMENTS)
     spans = draw(
-        st.lists(st.tuples(st.integers(0, len(document)), st.integers(0, 90), st.booleans()), max_size=12)
+        st.lists(
+            st.tuples(st.integers(0, len(document)), st.integers(0, 90), st.booleans()),
+            max_size=12,
+        )
     )
     keys = st.none() | st.sampled_from([str(number) for number in range(14)])
     return document, [
@@ -158,7 +184,9 @@ def any_pieces(draw: st.DrawFn) -> tuple[str, list[Piece]]:
 
 @settings(max_examples=40)
 @given(any_pieces(), SEEDS)
-def test_spans_are_exact_or_none(given_pieces: tuple[str, list[Piece]], seed: int) -> None:
+def test_spans_are_exact_or_none(
+    given_pieces: tuple[str, list[Piece]], seed: int
+) -> None:
     document, pieces = given_pieces
     for text in join_pieces(pieces):
         check_shape(text, pieces)
@@ -167,14 +195,19 @@ def test_spans_are_exact_or_none(given_pieces: tuple[str, list[Piece]], seed: in
         for number, one in enumerate(pieces):
             assert number in standing or not one.text.strip()
         for placed in text.placed:
-            if pieces[placed.number].start is not None and placed.end - placed.start > 0:
+            if (
+                pieces[placed.number].start is not None
+                and placed.end - placed.start > 0
+            ):
                 place = text.place(placed.start, placed.end)
                 assert place.source_start is not None  # a right offset is never lost
 
 
 @settings(max_examples=40)
 @given(any_pieces(), SEEDS)
-def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]], seed: int) -> None:
+def test_a_source_at_hand_is_read_as_it_is(
+    given_pieces: tuple[str, list[Piece]], seed: int
+) -> None:
     document, pieces = given_pieces
     for text in join_pieces(pieces, {SOURCE: document}):
         assert text.text == document
@@ -188,7 +221,13 @@ def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]]
 
 
 def test_where_two_contradict_each_other_no_offset_counts() -> None:
-    text = joined([piece("The captain left at dawn.", 0), piece("Nobody signed.", 10), piece("A well.", 500)])
+    text = joined(
+        [
+            piece("The captain left at dawn.", 0),
+            piece("Nobody signed.", 10),
+            piece("A well.", 500),
+        ]
+    )
     assert texts_of(text) == ["The captain left at dawn.", "Nobody signed.", "A well."]
     places = [text.place(run.start, run.end) for run in text.runs]
     assert [(place.source_start, place.piece, place.piece_start) for place in places] == [
@@ -222,7 +261,11 @@ def test_gaps_up_to_a_length_are_white_space(gap: int, between: str | None) -> N
 @pytest.mark.parametrize("sources", [{}, {SOURCE: ""}, {SOURCE: " \n"}])
 def test_nothing_and_white_space(sources: dict[Hashable, str]) -> None:
     assert join_pieces([], sources) == []
-    for pieces in ([piece("", 0)], [piece("")], [piece(""), piece("", 3), piece("", 900)]):
+    for pieces in (
+        [piece("", 0)],
+        [piece("")],
+        [piece(""), piece("", 3), piece("", 900)],
+    ):
         (text,) = join_pieces(pieces, sources)
         assert text.text == sources.get(SOURCE, "")
         assert text.placed == ()
@@ -250,11 +293,17 @@ def test_groups_and_positions() -> None:
         piece("File alone.", 0, source="file"),  # a source with the name of a group
     ]
     texts = join_pieces(pieces)
-    assert [texts_of(text) for text in texts] == [["Page two.", "Page ten."], ["Alone."], ["File alone."]]
+    assert [texts_of(text) for text in texts] == [
+        ["Page two.", "Page ten."],
+        ["Alone."],
+        ["File alone."],
+    ]
     file = texts[0]
     at = file.text.index("ten")
     assert file.place(at, at + 3) == Place(0, 5, 8, "p10", 5, 8)
-    unnumbered = [replace(one, position=None) if one.position == 2.0 else one for one in pieces]
+    unnumbered = [
+        replace(one, position=None) if one.position == 2.0 else one for one in pieces
+    ]
     assert texts_of(join_pieces(unnumbered)[0]) == ["Page ten.", "Page two."]
 
 
@@ -284,14 +333,28 @@ def loose(first: int, last: int, **options: Any) -> Piece:
 @pytest.mark.parametrize(
     "pieces",
     [
-        pytest.param([at(0, 4), loose(3, 7), at(6, 10), loose(9, 13), at(12, 16)], id="overlapping"),
+        pytest.param(
+            [at(0, 4), loose(3, 7), at(6, 10), loose(9, 13), at(12, 16)],
+            id="overlapping",
+        ),
         pytest.param([loose(0, 4), at(3, 7), loose(6, 10)], id="before and after"),
-        pytest.param([at(0, 6), at(6, 12), *(loose(n, n + 1) for n in range(12))], id="parts of known ones"),
-        pytest.param([at(0, 6), at(6, 12), at(2, 3), loose(2, 3), loose(2, 3, position=1)], id="twice"),
-        pytest.param([loose(0, 4), loose(0, 4, position=1), loose(3, 7)], id="twice without a place"),
+        pytest.param(
+            [at(0, 6), at(6, 12), *(loose(n, n + 1) for n in range(12))],
+            id="parts of known ones",
+        ),
+        pytest.param(
+            [at(0, 6), at(6, 12), at(2, 3), loose(2, 3), loose(2, 3, position=1)],
+            id="twice",
+        ),
+        pytest.param(
+            [loose(0, 4), loose(0, 4, position=1), loose(3, 7)],
+            id="twice without a place",
+        ),
     ],
 )
-def test_what_pieces_without_a_place_share_is_read_once(pieces: list[Piece], seed: int | None) -> None:
+def test_what_pieces_without_a_place_share_is_read_once(
+    pieces: list[Piece], seed: int | None
+) -> None:
     pieces = list(pieces)
     if seed is not None:
         random.Random(seed).shuffle(pieces)
@@ -346,7 +409,9 @@ def test_equal_chunks_stand_each_at_its_own_place() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("whole_too", [True, False])
-def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool) -> None:
+def test_the_cost_of_many_pieces(
+    monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool
+) -> None:
     """Characters copied in joining, and pieces examined in placing, grow only with the text."""
     copied = 0
     take = joined_text.JoinedTextBuilder._slice
@@ -362,12 +427,18 @@ def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, w
     chunks = cut(document, 200, 50)
     if whole_too:
         chunks.insert(0, (0, document))
-    pieces = [piece(text, start if known else None, key=str(n)) for n, (start, text) in enumerate(chunks)]
+    pieces = [
+        piece(text, start if known else None, key=str(n))
+        for n, (start, text) in enumerate(chunks)
+    ]
     text = joined(pieces)
     if known or not whole_too:
         assert text.text == document
     assert copied <= 3 * sum(len(one.text) for one in pieces)
-    near = (len(text._near(start, start + 20)) for start in range(0, len(text.text) - 20, 20))
+    near = (
+        len(text._near(start, start + 20))
+        for start in range(0, len(text.text) - 20, 20)
+    )
     assert whole_too or sum(near) <= len(text.text)
 
 
@@ -375,9 +446,14 @@ def test_the_cost_of_many_pieces(monkeypatch: pytest.MonkeyPatch, known: bool, w
 
 
 def at(
-    key: str, start: int | None = None, previous: str | None = None, following: str | None = None
+    key: str,
+    start: int | None = None,
+    previous: str | None = None,
+    following: str | None = None,
 ) -> Piece:
-    return Piece(text="", key=key, source=SOURCE, start=start, previous=previous, next=following)
+    return Piece(
+        text="", key=key, source=SOURCE, start=start, previous=previous, next=following
+    )
 
 
 def order(*pieces: Piece) -> list[str]:
@@ -391,13 +467,33 @@ def order(*pieces: Piece) -> list[str]:
         ([at("a", 5), at("b", 0), at("c", 5)], "bac"),  # equal ones in the given order
         ([at("c", previous="b"), at("b", previous="a"), at("a")], "abc"),
         ([at("x"), at("b", previous="a"), at("y"), at("a")], "xaby"),
-        ([at("b", following="x"), at("a", following="b"), at("c", previous="gone")], "abc"),
+        (
+            [at("b", following="x"), at("a", following="b"), at("c", previous="gone")],
+            "abc",
+        ),
         ([at("c", 90), at("b", previous="a"), at("a", 10)], "abc"),
         ([at("x"), at("c", 90, previous="b"), at("b"), at("a", 10)], "abcx"),
-        ([at("b", 50), at("a", 9, previous="b"), at("u", previous="b")], "abu"),  # offsets before links
-        ([at("a", 0, following="u"), at("u", following="c"), at("c", 50), at("b", 25)], "aubc"),
-        ([at("a", following="b"), at("b", following="c"), at("c", following="a")], "abc"),  # a circle
-        ([at("a", following="b"), at("b", following="c"), at("c", following="b")], "abc"),
+        (
+            [at("b", 50), at("a", 9, previous="b"), at("u", previous="b")],
+            "abu",
+        ),  # offsets before links
+        (
+            [
+                at("a", 0, following="u"),
+                at("u", following="c"),
+                at("c", 50),
+                at("b", 25),
+            ],
+            "aubc",
+        ),
+        (
+            [at("a", following="b"), at("b", following="c"), at("c", following="a")],
+            "abc",
+        ),  # a circle
+        (
+            [at("a", following="b"), at("b", following="c"), at("c", following="b")],
+            "abc",
+        ),
         ([at("a", following="c"), at("b", following="c"), at("c")], "acb"),
         ([at("k", 7), at("k"), at("k", following="k")], "kkk"),
     ],
@@ -410,7 +506,14 @@ def test_order(pieces: list[Piece], expected: str) -> None:
     ("value", "number"),
     [
         *((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
-        *((True, None), (False, None), (None, None), ("iv", None), ("", None), ("1-2", None)),
+        *(
+            (True, None),
+            (False, None),
+            (None, None),
+            ("iv", None),
+            ("", None),
+            ("1-2", None),
+        ),
         *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None)),
     ],
 )
@@ -425,7 +528,11 @@ def test_chunks_of_chunks_are_read_where_the_larger_have_them(
     monkeypatch.setattr("spscanner_rag.retrieval.pieces.LARGEST_SEARCH", largest)
     text = " ".join(f"Fact {number} is said once." for number in range(20))
     larger = [piece(text[:240], 0), piece(text[240:], 240)]
-    smaller = [piece(each.text[start : start + 60], start) for each in larger for start in (0, 60, 120)]
+    smaller = [
+        piece(each.text[start : start + 60], start)
+        for each in larger
+        for start in (0, 60, 120)
+    ]
     found = joined([*smaller, *larger])
     if largest == 1:  # too many to search: no offset counts, and nothing is lost
         assert all(each.text in found.text for each in (*smaller, *larger))

@@ -50,9 +50,16 @@ class Words:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         self.asked.append((query, text, list(units)))
-        return np.array([float(text[unit.start : unit.end].rstrip(".").split()[-1]) for unit in units])
+        return np.array(
+            [
+                float(text[unit.start : unit.end].rstrip(".").split()[-1])
+                for unit in units
+            ]
+        )
 
 
 def found(hits: Sequence[Hit]) -> list[str]:
@@ -79,31 +86,47 @@ def check_as_scanned(scanner: Scanner, text: str, arguments: dict[str, Any]) -> 
     hits = search(scanner, QUERY, joined([text]), Selection(**arguments))
     result = scanner.scan(QUERY, text)
     passages = result.select(**arguments)
-    assert [(hit.text, hit.score) for hit in hits] == [(p.text, p.score) for p in passages]
+    assert [(hit.text, hit.score) for hit in hits] == [
+        (p.text, p.score) for p in passages
+    ]
     for hit, passage in zip(hits, passages, strict=True):
         span = (passage.start, passage.end)
         assert hit.joined == 0
         assert hit.place == (0, *span, 0, *span)
-        assert hit.logit == max(s.logit for s in result.sentences if span[0] <= s.start < span[1])
+        assert hit.logit == max(
+            s.logit for s in result.sentences if span[0] <= s.start < span[1]
+        )
 
 
 @settings(max_examples=30)
 @given(arguments=SELECTIONS)
-def test_one_document_is_selected_as_by_a_scan(tiny_scanner: Scanner, arguments: dict[str, Any]) -> None:
+def test_one_document_is_selected_as_by_a_scan(
+    tiny_scanner: Scanner, arguments: dict[str, Any]
+) -> None:
     check_as_scanned(tiny_scanner, STORY, arguments)
 
 
 @pytest.fixture(scope="module")
 def windowed(windowed_checkpoint: Path) -> Scanner:
-    return Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True)
+    return Scanner.from_pretrained(
+        windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True
+    )
 
 
 @pytest.mark.parametrize("name", ["tiny_scanner", "windowed"])
 def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) -> None:
     scanner: Scanner = request.getfixturevalue(name)
     pages = ["The keeper signed the", "treaty on a day", "in May."]
-    pieces = [Piece(text=p, key=p, source=p, start=0, group="file", position=n) for n, p in enumerate(pages)]
-    hits = search(scanner, QUERY, join_pieces(pieces), Selection(order="document", merge=True, context=2))
+    pieces = [
+        Piece(text=p, key=p, source=p, start=0, group="file", position=n)
+        for n, p in enumerate(pages)
+    ]
+    hits = search(
+        scanner,
+        QUERY,
+        join_pieces(pieces),
+        Selection(order="document", merge=True, context=2),
+    )
     assert found(hits) == pages
     assert [hit.place.piece for hit in hits] == [0, 1, 2]
     asked: list[list[Unit]] = []
@@ -111,13 +134,17 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
     class Spy:
         segment = staticmethod(scanner.segment)
 
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> list[float]:
+        def score_units(
+            self, query: str, text: str, units: Sequence[Unit]
+        ) -> list[float]:
             asked.append(list(units))
             return [0.0] * len(units)
 
     search(Spy(), QUERY, join_pieces(pieces), Selection())
     read_text = "".join(unit.model_text for unit in asked[0])
-    assert read_text.split() == " ".join(pages).split()  # words of two pages are never joined
+    assert (
+        read_text.split() == " ".join(pages).split()
+    )  # words of two pages are never joined
 
 
 FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
@@ -132,48 +159,78 @@ FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
     st.integers(1, 4),
 )
 def test_limits(
-    logits: list[list[int]], top_k: int | None, per_text: int | None, threshold: float | None, batch_size: int
+    logits: list[list[int]],
+    top_k: int | None,
+    per_text: int | None,
+    threshold: float | None,
+    batch_size: int,
 ) -> None:
-    documents = [" ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits]
-    ranked = sorted((-logit, number, i) for number, row in enumerate(logits) for i, logit in enumerate(row))
+    documents = [
+        " ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits
+    ]
+    ranked = sorted(
+        (-logit, number, i)
+        for number, row in enumerate(logits)
+        for i, logit in enumerate(row)
+    )
     taken: dict[int, int] = {}
     expected = []
     for logit, number, i in ranked:
         if threshold is not None and logit > 0:  # negated for sorting
             break
-        if (per_text is None or taken.get(number, 0) < per_text) and (top_k is None or len(expected) < top_k):
+        if (per_text is None or taken.get(number, 0) < per_text) and (
+            top_k is None or len(expected) < top_k
+        ):
             taken[number] = taken.get(number, 0) + 1
             expected.append((number, f"w{i} {-logit}."))
     choose = Selection(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
     hits = search(Words(), QUERY, joined(documents), choose, batch_size=batch_size)
     assert [(hit.joined, hit.text) for hit in hits] == expected
     for hit in hits:
-        assert documents[hit.joined][hit.place.source_start : hit.place.source_end] == hit.text
+        assert (
+            documents[hit.joined][hit.place.source_start : hit.place.source_end]
+            == hit.text
+        )
 
 
 def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     never = ScoredBy(lambda *_: pytest.fail("scanned"))
-    with pytest.raises(ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"):
+    with pytest.raises(
+        ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"
+    ):
         search(never, QUERY, joined([STORY]), Selection(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
         search(never, QUERY, [], Selection(max_tokens=5))
-    assert search(EQUAL, QUERY, joined([STORY]), Selection(max_tokens=1, count_tokens=len)) == []
+    assert (
+        search(EQUAL, QUERY, joined([STORY]), Selection(max_tokens=1, count_tokens=len))
+        == []
+    )
 
 
 def test_cancelled_between_batches_that_do_not_ask() -> None:
     done: list[int] = []
 
     class Deaf(Words):
-        def score_units_many(self, requests: Any, *, cancelled: Any) -> list[NDArray[np.float32]]:
+        def score_units_many(
+            self, requests: Any, *, cancelled: Any
+        ) -> list[NDArray[np.float32]]:
             done.append(len(requests))
             return [np.zeros(len(units), np.float32) for _, _, units in requests]
 
     with pytest.raises(ScanCancelled):
-        search(Deaf(), QUERY, joined([FIRST, FIRST]), Selection(), batch_size=1, cancelled=lambda: bool(done))
+        search(
+            Deaf(),
+            QUERY,
+            joined([FIRST, FIRST]),
+            Selection(),
+            batch_size=1,
+            cancelled=lambda: bool(done),
+        )
     assert done == [1]
 
 
-# Blocking calls beside an event loop: context, errors, cancellation, threads, several loops, forks
+# Blocking calls beside an event loop: context, errors, cancellation, threads, several
+# loops, forks
 
 PATIENCE = 20.0
 """Seconds that a test waits for something that must come at once."""
@@ -197,7 +254,8 @@ async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
         await asyncio.sleep(0.001)
     # asyncio's own threads stay free for other calls, all of them
     others = await asyncio.wait_for(
-        asyncio.gather(*(asyncio.to_thread(threading.get_ident) for _ in range(64))), PATIENCE
+        asyncio.gather(*(asyncio.to_thread(threading.get_ident) for _ in range(64))),
+        PATIENCE,
     )
     assert len(others) == 64
     assert begun == AT_ONCE
@@ -233,7 +291,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 def test_works_in_a_fork() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK], timeout=60, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], timeout=60, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (7, "")
 
 

@@ -92,19 +92,30 @@ def test_arguments_that_differ_load_apart(loads: Loads) -> None:
 
 
 def test_objects_made_anew_are_never_taken_for_old_ones(loads: Loads) -> None:
-    scanners = {shared_scanner("a", tokenizer=[number]) for number in range(50)}  # freed, except for the key
+    scanners = {
+        shared_scanner("a", tokenizer=[number]) for number in range(50)
+    }  # freed, except for the key
     assert len(scanners) == 50
 
 
-def test_a_local_folder_by_full_path(loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_folder_by_full_path(
+    loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for parent in ("one", "two"):
         (tmp_path / parent / "model").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "one")
     first = shared_scanner("model")
-    assert shared_scanner(Path("model")) is shared_scanner(tmp_path / "one" / "model") is first
+    assert (
+        shared_scanner(Path("model"))
+        is shared_scanner(tmp_path / "one" / "model")
+        is first
+    )
     monkeypatch.chdir(tmp_path / "two")
     assert shared_scanner("model") is not first
-    assert [model for model, _ in loads.calls] == ["model", "model"]  # as given, since messages name it so
+    assert [model for model, _ in loads.calls] == [
+        "model",
+        "model",
+    ]  # as given, since messages name it so
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -19,11 +19,17 @@ from spscanner_rag.text.tokenization import window_ranges
 from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"
-TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered.\n\n" * 3
+TEXT = (
+    "The keeper wrote the date. He signed the treaty! Who signed it? Nobody"
+    " answered.\n\n" * 3
+)
 
 
 def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
-    fields = {"window_tokens": scanner.window_tokens, "segment_tokens": scanner.segment_tokens} | changes
+    fields = {
+        "window_tokens": scanner.window_tokens,
+        "segment_tokens": scanner.segment_tokens,
+    } | changes
     return Pipeline(scanner.checkpoint.model, scanner.reading, **fields)
 
 
@@ -37,7 +43,9 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     segment = SentenceSegmenter.segment_in_pieces
 
-    def counted(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
+    def counted(
+        self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]
+    ) -> list[Unit]:
         texts.append(text)
         return segment(self, text, between_pieces)
 
@@ -48,38 +56,57 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_requests_together_cut_and_prepare_a_text_once(
     monkeypatch: pytest.MonkeyPatch, cut: list[str]
 ) -> None:
-    scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
+    scanner = Scanner.from_pretrained(
+        device="cpu", dtype="float32", local_files_only=True
+    )
     assert scanner.uses_collection
     prepared: list[str] = []
     prepare = Reading.prepare
 
-    def counted_prepare(self: Reading, text: str, units: Any = None, *others: Any) -> Any:
+    def counted_prepare(
+        self: Reading, text: str, units: Any = None, *others: Any
+    ) -> Any:
         prepared.append(text)
         return prepare(self, text, units, *others)
 
     monkeypatch.setattr(Reading, "prepare", counted_prepare)
     other = "The date is on the stone."
-    requests = [ScanRequest(query, text) for text in (TEXT, other) for query in (QUERY, "the date", "stone")]
+    requests = [
+        ScanRequest(query, text)
+        for text in (TEXT, other)
+        for query in (QUERY, "the date", "stone")
+    ]
     line = pipeline_of(scanner)
     together = [scored.logits for scored in line.run(requests, Meter(), together=True)]
     assert cut == prepared == [TEXT, other]
     words = CollectionIndex.of(
-        [unit.model_text for unit in SentenceSegmenter().segment(t)] for t in (TEXT, other)
+        [unit.model_text for unit in SentenceSegmenter().segment(t)]
+        for t in (TEXT, other)
     )
     for ours, alone in zip(together, line.run(requests, Meter(), words), strict=True):
         np.testing.assert_array_equal(ours, alone.logits)
 
 
 def test_cancelled_between_cutting_two_texts(cut: list[str]) -> None:
-    scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
+    scanner = Scanner.from_pretrained(
+        device="cpu", dtype="float32", local_files_only=True
+    )
     requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(5)]
     with pytest.raises(ScanCancelled):
-        list(pipeline_of(scanner).run(requests, Meter(cancelled=lambda: len(cut) == 2), together=True))
+        list(
+            pipeline_of(scanner).run(
+                requests, Meter(cancelled=lambda: len(cut) == 2), together=True
+            )
+        )
     assert len(cut) == 2
 
 
-def test_runs_of_texts_give_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [ScanRequest(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
+def test_runs_of_texts_give_the_same(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [
+        ScanRequest(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)
+    ]
     line = pipeline_of(tiny_scanner, segment_tokens=40)
     together = logits_of(line, *requests)
     monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
@@ -100,7 +127,9 @@ def test_cancelled_among_several_texts(
         return calls > allowed
 
     requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(9)]
-    run = pipeline_of(tiny_scanner, segment_tokens=40).run(requests, Meter(cancelled=cancelled))
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run(
+        requests, Meter(cancelled=cancelled)
+    )
     answered: list[Any] = []
     with pytest.raises(ScanCancelled):
         answered.extend(run)
@@ -108,7 +137,9 @@ def test_cancelled_among_several_texts(
 
 
 @pytest.mark.parametrize("window_tokens", [60, 100, 10_000, None])
-def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | None) -> None:
+def test_windows_are_averaged(
+    windowed_checkpoint: Path, window_tokens: int | None
+) -> None:
     scanner = Scanner.from_pretrained(
         windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True
     )
@@ -120,7 +151,9 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     sums, counts = np.zeros(len(scored.cut.units)), np.zeros(len(scored.cut.units))
     one_pass = pipeline_of(scanner, window_tokens=None)
     for first, last in windows:
-        (part,) = logits_of(one_pass, ScanRequest(QUERY, whole, scored.cut.units[first : last + 1]))
+        (part,) = logits_of(
+            one_pass, ScanRequest(QUERY, whole, scored.cut.units[first : last + 1])
+        )
         sums[first : last + 1] += part
         counts[first : last + 1] += 1
     assert counts.min() >= 1
@@ -129,8 +162,12 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     np.testing.assert_allclose(both[1], scored.logits, atol=1e-4)
 
 
-@pytest.mark.parametrize("text", ["x" * 200_000, "“‘" * 20_000, "One sentence of many. " * 5000])
-def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["x" * 200_000, "“‘" * 20_000, "One sentence of many. " * 5000]
+)
+def test_cancelled_between_the_pieces_of_a_text(
+    tiny_scanner: Scanner, text: str
+) -> None:
     calls = 0
 
     def cancelled() -> bool:
@@ -138,6 +175,8 @@ def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str
         calls += 1
         return calls == 4
 
-    run = pipeline_of(tiny_scanner).run([ScanRequest(QUERY, text)], Meter(cancelled=cancelled))
+    run = pipeline_of(tiny_scanner).run(
+        [ScanRequest(QUERY, text)], Meter(cancelled=cancelled)
+    )
     with pytest.raises(ScanCancelled, match="cancelled after 0 of 0 tokens"):
         next(run)

@@ -9,10 +9,15 @@ from spscanner_rag.text.units import Unit
 
 
 def counted(unit_ends: list[int]) -> PreparedText:
-    """A document with tokens 100, 101, ..., of one character each; the strings of its units do not matter."""
+    """A document with tokens 100, 101, ..., of one character each.
+
+    The strings of its units do not matter.
+    """
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
     units = [Unit(0, 1, "")] * len(unit_ends)
-    return PreparedText(units, places + 100, places, places + 1, np.array(unit_ends, np.int64))
+    return PreparedText(
+        units, places + 100, places, places + 1, np.array(unit_ends, np.int64)
+    )
 
 
 def sequence_token_by_token(
@@ -45,7 +50,9 @@ def test_sequences_are_those_of_the_slow_way(
     question_ids = np.arange(question, dtype=np.int32)
     classes = (np.arange(len(document.input_ids)) % 6).astype(np.uint8)
     sequence = QueryOnText(document, question_ids, every, classes).sequence(first, last)
-    expected = sequence_token_by_token(question_ids.tolist(), document.unit_ends.tolist(), first, last, every)
+    expected = sequence_token_by_token(
+        question_ids.tolist(), document.unit_ends.tolist(), first, last, every
+    )
     assert (sequence.input_ids.tolist(), sequence.positions.tolist()) == expected
     assert (sequence.input_ids.dtype, sequence.positions.dtype) == (np.int32, np.int64)
     assert sequence.match_classes is not None

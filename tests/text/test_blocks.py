@@ -59,11 +59,15 @@ def test_a_fence_is_a_unit_and_a_long_one_is_cut_at_its_lines() -> None:
     assert "\n".join(pieces) == f"```\n{lines}\n```"
 
 
-def test_a_turn_is_a_unit_wherever_it_stands_and_a_long_one_is_cut_at_its_sentences() -> None:
+def test_a_turn_is_a_unit_wherever_it_stands_and_a_long_one_is_cut_at_its_sentences() -> (
+    None
+):
     long, short = f"Ben: {' '.join(['It is late.'] * 30)}", "Ann: It rains. It snows."
     text = f"{long}\n{short}"
     spans = ((0, len(long)), (len(long) + 1, len(text)))
-    turns = [Block(start, end, "turn", header=(start, start + 4)) for start, end in spans]
+    turns = [
+        Block(start, end, "turn", header=(start, start + 4)) for start, end in spans
+    ]
     units = segment_blocks(text, turns, SentenceSegmenter().segment)
     scored = [text[unit.start : unit.end] for unit in units]
     assert scored == ["Ben: It is late.", *["It is late."] * 29, short]
@@ -76,7 +80,10 @@ def test_items_of_a_list_are_units() -> None:
 
 
 def test_a_page_of_headings_is_not_one_unit() -> None:
-    text = "\n\n".join(f"# Heading number {number}" for number in range(500)) + "\n\nThe end."
+    text = (
+        "\n\n".join(f"# Heading number {number}" for number in range(500))
+        + "\n\nThe end."
+    )
     found = units_of(text)
     assert max(len(unit.model_text) for unit in found) < 2 * LONGEST_READ_WITH
     assert "".join(unit.model_text for unit in found) == text
@@ -91,7 +98,10 @@ def test_a_long_header_is_read_in_part() -> None:
         Block(5_007, 5_013, "row", (0, 5_000)),
     ]
     found = segment_blocks(text, blocks, SentenceSegmenter().segment)
-    assert found[-1].model_text == "\n" + "x" * (LEAST_HEADER + HEADER_SHARE * len("Bolt 4")) + "\nBolt 4"
+    assert (
+        found[-1].model_text
+        == "\n" + "x" * (LEAST_HEADER + HEADER_SHARE * len("Bolt 4")) + "\nBolt 4"
+    )
 
 
 def test_no_word_joins_two_stretches() -> None:
@@ -116,8 +126,15 @@ def test_units_are_trimmed_in_order_and_read_the_whole_text(text: str) -> None:
         assert unit.model_text.rstrip().endswith(text[unit.start : unit.end])
         end = unit.end
     scored = {i for unit in found for i in range(unit.start, unit.end)}
-    unscored = {i for i, character in enumerate(text) if not character.isspace()} - scored
-    assert unscored <= {i for b in blocks if b.kind in ("heading", "header") for i in range(b.start, b.end)}
+    unscored = {
+        i for i, character in enumerate(text) if not character.isspace()
+    } - scored
+    assert unscored <= {
+        i
+        for b in blocks
+        if b.kind in ("heading", "header")
+        for i in range(b.start, b.end)
+    }
     if not any(block.kind == "row" for block in blocks):
         assert "".join(unit.model_text for unit in found) == (text if found else "")
 
@@ -177,7 +194,10 @@ def test_a_turn_is_from_its_beginning_to_the_next(kind: str, end: str) -> None:
 
 
 def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
-    text = "Olga: One.\n\nTwo goes on.\nHere.\n\nJon: Three.\nOlga: Four.\nJon: Five.\nOlga: Six.\n\nThe end."
+    text = (
+        "Olga: One.\n\nTwo goes on.\nHere.\n\nJon: Three.\nOlga: Four.\nJon:"
+        " Five.\nOlga: Six.\n\nThe end."
+    )
     found = turns_of(text)
     assert [text[turn.start : turn.end] for turn in found[:3]] == [
         "Olga: One.",
@@ -185,7 +205,9 @@ def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
         "Jon: Three.",
     ]
     assert [turn.title for turn in found[:3]] == ["Olga", "Olga", "Jon"]
-    assert text[found[-1].start : found[-1].end] == "Olga: Six."  # the text after it may be something else
+    assert (
+        text[found[-1].start : found[-1].end] == "Olga: Six."
+    )  # the text after it may be something else
 
 
 @pytest.mark.parametrize(
@@ -193,8 +215,10 @@ def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
     [
         "",
         "We met at 10:31 and left. Olga: she paid.\nIt rained.\nThe train left at 11:15.",
-        "Name: Olga\nBorn: 1911\nPlace: Riga\nTrade: miller\nWife: none",  # a form, not a conversation
-        "[10:31] Olga: We sold it.\n[10:33] Jon: Oh.",  # two lines are not yet a conversation
+        # a form, not a conversation
+        "Name: Olga\nBorn: 1911\nPlace: Riga\nTrade: miller\nWife: none",
+        # two lines are not yet a conversation
+        "[10:31] Olga: We sold it.\n[10:33] Jon: Oh.",
         "Note: It is old.\nNote: It is wet.\n" + "The mill stands by the river.\n" * 9,
         "10:00\n" + "The agenda has many points.\n" * 9,
     ],
@@ -205,7 +229,9 @@ def test_other_texts_have_no_turns(text: str) -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["Olga: One.", "[1:02] Jon: Two.", "0:07", "Three.", "", " ", "Jon 1:02"]),
+        st.sampled_from(
+            ["Olga: One.", "[1:02] Jon: Two.", "0:07", "Three.", "", " ", "Jon 1:02"]
+        ),
         max_size=12,
     )
 )

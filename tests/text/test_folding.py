@@ -28,12 +28,15 @@ IGNORABLE = [  # Default_Ignorable_Code_Point, as Unicode 16 lists it
     *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000),
 ]  # fmt: skip
 COMPATIBLE = [
-    code for code in range(sys.maxunicode + 1) if unicodedata.decomposition(chr(code)).startswith("<")
+    code
+    for code in range(sys.maxunicode + 1)
+    if unicodedata.decomposition(chr(code)).startswith("<")
 ]
 
 TEXT = (
-    "The café of the old mill opened in May. An official of the coffee guild fined the baker five crowns. "
-    "Fluffy sheep grazed behind the château. Nobody came to the auction of the flour sacks."
+    "The café of the old mill opened in May. An official of the coffee guild fined the"
+    " baker five crowns. Fluffy sheep grazed behind the château. Nobody came to the"
+    " auction of the flour sacks."
 )
 QUESTION = "Who fined the baker?"
 
@@ -45,18 +48,26 @@ def other_writings(text: str) -> dict[str, str]:
     return {
         "NFC": unicodedata.normalize("NFC", text),
         "NFD": unicodedata.normalize("NFD", text),
-        "soft hyphens": re.sub(r"([aeiouy])([b-df-hj-np-tv-z])(?=[a-z])", "\\1\u00ad\\2", text),
+        "soft hyphens": re.sub(
+            r"([aeiouy])([b-df-hj-np-tv-z])(?=[a-z])", "\\1\u00ad\\2", text
+        ),
         "zero-width": re.sub(r"(?<=\w)(?=\w)", "\u200b", text),
         "directions": re.sub(r"(\w+)", "\u2068\\1\u2069", text),
         "ligatures": ligatures,
-        "full-width": "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() else c for c in text),
-        "bold": "".join(chr(ord(c) - 97 + 0x1D41A) if "a" <= c <= "z" else c for c in text),
+        "full-width": "".join(
+            chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() else c for c in text
+        ),
+        "bold": "".join(
+            chr(ord(c) - 97 + 0x1D41A) if "a" <= c <= "z" else c for c in text
+        ),
         "no-break spaces": text.replace(" f", "\u00a0f"),
     }
 
 
 @pytest.mark.parametrize("written", list(other_writings(TEXT)))
-def test_the_scores_of_a_text_do_not_depend_on_how_it_is_written(bundled: Scanner, written: str) -> None:
+def test_the_scores_of_a_text_do_not_depend_on_how_it_is_written(
+    bundled: Scanner, written: str
+) -> None:
     text, plain = other_writings(TEXT)[written], bundled.scan(QUESTION, TEXT)
     result = bundled.scan(QUESTION, text)
     assert all(text[each.start : each.end] == each.text for each in result.sentences)
@@ -82,10 +93,16 @@ def test_words_and_searches_find_it(written: str) -> None:
     ("text", "read"),
     [
         ("l\u2019e\u0301te\u0301, l\u2018été, lʼété", "l'été, l'été, l'été"),
-        ("a re\u2010read, non\u2011stop, 1914\u20131918, \u22125", "a re-read, non-stop, 1914-1918, -5"),
+        (
+            "a re\u2010read, non\u2011stop, 1914\u20131918, \u22125",
+            "a re-read, non-stop, 1914-1918, -5",
+        ),
         ("Acme™ sold 3½ tons at 20℃", "Acme TM sold 3 1/2 tons at 20 °C"),
         ("①Open ②Close", "1 Open 2 Close"),
-        ("5 km² of CO₂ in Riga³ and it fell.⁴", "5 km2 of CO2 in Riga 3 and it fell. 4"),
+        (
+            "5 km² of CO₂ in Riga³ and it fell.⁴",
+            "5 km2 of CO2 in Riga 3 and it fell. 4",
+        ),
         ("ﬁ Ⅳ ａｂ　ｃ ｶﾞ ſo", "fi IV ab c ガ so"),
         ("ŉ ﹣ ＇ a—b", "'n - ' a-b"),
         ("ภาษา\u200bไทย", "ภาษา ไทย"),
@@ -102,7 +119,11 @@ def test_divided_words_are_joined_by_what_the_document_has() -> None:
     assert fold_texts(["The bishop conse-\ncrated it. ", "A well-\nknown, well-known man"]) == [
         "The bishop consecrated\nit. ", "A well-known,\nwell-known man"
     ]  # fmt: skip
-    assert index_words(["They conse-\ncrated it."]).vocabulary == ["they", "consecrated", "it"]
+    assert index_words(["They conse-\ncrated it."]).vocabulary == [
+        "they",
+        "consecrated",
+        "it",
+    ]
 
 
 def test_plain_text_is_the_same_object() -> None:
@@ -131,13 +152,19 @@ def test_folding_again_changes_nothing(text: str) -> None:
 
 @settings(max_examples=40)
 @given(any_text, st.sampled_from(FORMS))
-def test_words_lie_where_tokens_and_spans_are(tiny_tokenizer: Tokenizer, text: str, form: str) -> None:
+def test_words_lie_where_tokens_and_spans_are(
+    tiny_tokenizer: Tokenizer, text: str, form: str
+) -> None:
     assert_read(tiny_tokenizer, text)
     assert_read(tiny_tokenizer, unicodedata.normalize(form, text))
 
 
-@pytest.mark.parametrize("codes", [IGNORABLE, COMPATIBLE], ids=["ignorable", "compatible"])
-def test_every_ignorable_and_compatible_character(tiny_tokenizer: Tokenizer, codes: list[int]) -> None:
+@pytest.mark.parametrize(
+    "codes", [IGNORABLE, COMPATIBLE], ids=["ignorable", "compatible"]
+)
+def test_every_ignorable_and_compatible_character(
+    tiny_tokenizer: Tokenizer, codes: list[int]
+) -> None:
     text = " ".join(f"Wo{chr(code)}rd {chr(code)} c{chr(code)}." for code in codes)
     for each in {text, *(unicodedata.normalize(form, text) for form in FORMS)}:
         assert_read(tiny_tokenizer, each)
@@ -154,19 +181,30 @@ def assert_read(tokenizer: Tokenizer, text: str) -> None:
     assert spans == [(unit.start, unit.end) for unit in given]
     read = "".join(prepared.sentences)
     words = prepared.words
-    found = [read[start:end].lower() for start, end in zip(words.starts, words.ends, strict=True)]
+    found = [
+        read[start:end].lower()
+        for start, end in zip(words.starts, words.ends, strict=True)
+    ]
     assert found == [words.vocabulary[number] for number in words.numbers]
     assert len(prepared.unit_ends) == len(given)
-    assert all(0 <= end < len(prepared.input_ids) for end in prepared.unit_ends.tolist())
+    assert all(
+        0 <= end < len(prepared.input_ids) for end in prepared.unit_ends.tolist()
+    )
 
 
-@pytest.mark.parametrize("text", ["\u200b\u00ad\u2060", "\u0301" * 50, "\u0301. \u0301a. \u0308"])
-def test_a_text_of_only_ignorable_or_combining_characters_is_scanned(bundled: Scanner, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["\u200b\u00ad\u2060", "\u0301" * 50, "\u0301. \u0301a. \u0308"]
+)
+def test_a_text_of_only_ignorable_or_combining_characters_is_scanned(
+    bundled: Scanner, text: str
+) -> None:
     assert [each.text for each in bundled.scan("Who?", text).sentences]
     assert len(bundled.scan("\u200b?", TEXT).sentences) == 4
 
 
-def test_a_published_scanner_reads_every_letter_as_it_is(tiny_tokenizer: Tokenizer) -> None:
+def test_a_published_scanner_reads_every_letter_as_it_is(
+    tiny_tokenizer: Tokenizer,
+) -> None:
     text = "Die Müh\u00adle ﬁel.\nCafe\u0301."
     units = [Unit(0, len(text), text)]
     own = Reading(tiny_tokenizer, SentenceSegmenter(), ScannerSettings("reference"))
@@ -177,7 +215,8 @@ def test_a_published_scanner_reads_every_letter_as_it_is(tiny_tokenizer: Tokeniz
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "hostile", ["\u00ad", "e\u0301", "\u0301", "ﷺ", "’", "a-\n", "①a", "\u200b\n", "³.a"]
+    "hostile",
+    ["\u00ad", "e\u0301", "\u0301", "ﷺ", "’", "a-\n", "①a", "\u200b\n", "³.a"],
 )
 def test_the_time_is_linear(hostile: str) -> None:
     text = hostile * (600_000 // len(hostile))
@@ -191,9 +230,15 @@ def test_the_time_is_linear(hostile: str) -> None:
         ("The repre-\nsentation of the towns.", "The representation\nof the towns."),
         ("The repre\u2010\n  sentation", "The representation"),
         ("The repre-\nsentation,\nthen", "The representation,\nthen"),
-        ("a well-\nknown case; a well-known one", "a well-known\ncase; a well-known one"),
+        (
+            "a well-\nknown case; a well-known one",
+            "a well-known\ncase; a well-known one",
+        ),
         ("a self-\ncontained self, contained", "a self-contained\nself, contained"),
-        ("an-\nother case, or another, an other", "another\ncase, or another, an other"),
+        (
+            "an-\nother case, or another, an other",
+            "another\ncase, or another, an other",
+        ),
         ("soft\u00ad\nly", "softly"),
         ("hard\u00ac\nly", "hardly"),
         ("Die Hand- und Fuß-\r\nnoten", "Die Hand- und Fußnoten"),
@@ -210,8 +255,14 @@ def test_words_are_as_they_were_written(page: str, written: str) -> None:
 
 
 def test_other_pages_tell_whether_a_hyphen_stays() -> None:
-    assert as_written(["a re-\ncover", "The Re-cover"]) == ["a re-cover", "The Re-cover"]
-    assert as_written(["a re-\ncover", "They recover. A re-cover. I recover."])[0] == "a recover"
+    assert as_written(["a re-\ncover", "The Re-cover"]) == [
+        "a re-cover",
+        "The Re-cover",
+    ]
+    assert (
+        as_written(["a re-\ncover", "They recover. A re-cover. I recover."])[0]
+        == "a recover"
+    )
 
 
 @given(st.lists(st.text("ab-\u2010\u00adB1 \n\t.é", max_size=30), max_size=4))
@@ -229,5 +280,11 @@ def test_only_hyphens_and_white_space_at_ends_of_lines_change(pages: list[str]) 
 
 @pytest.mark.slow
 def test_joining_words_takes_linear_time() -> None:
-    for hostile in ("-\n" * 300_000, "a" * 600_000, "a-\n" * 200_000, "- " * 300_000, "-" + " " * 600_000):
+    for hostile in (
+        "-\n" * 300_000,
+        "a" * 600_000,
+        "a-\n" * 200_000,
+        "- " * 300_000,
+        "-" + " " * 600_000,
+    ):
         assert len(as_written([hostile])[0]) <= len(hostile)

@@ -8,7 +8,12 @@ import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, match_query
-from spscanner_rag.lexical.words import index_words, query_stems, query_words, words_apart
+from spscanner_rag.lexical.words import (
+    index_words,
+    query_stems,
+    query_words,
+    words_apart,
+)
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS, STOP_WORDS_OF
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -19,28 +24,75 @@ GERMAN = [
     "Der Fluss ist dort nicht sehr tief, und sie fuhren über ihn.",
 ]
 CHINESE = ["洪水冲毁了两个水车。", "弟弟想要放弃。"]
-ENGLISH_TEXT = ["The mill was founded by two brothers. ", "The river is not deep there."]
+ENGLISH_TEXT = [
+    "The mill was founded by two brothers. ",
+    "The river is not deep there.",
+]
 
 
 def documents(name: str) -> list[dict[str, str]]:
-    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (DATA / name).read_text(encoding="utf-8").splitlines()
+    ]
 
 
-@pytest.mark.parametrize("page", documents("parallel.jsonl"), ids=lambda page: page["doc_id"])
+@pytest.mark.parametrize(
+    "page", documents("parallel.jsonl"), ids=lambda page: page["doc_id"]
+)
 def test_each_language_is_told(page: dict[str, str]) -> None:
     expected = {"en": ENGLISH, "de": "german", "fr": "french", "zh": CJK, "ja": CJK}
-    assert index_words(page["text"].split("\n\n")).language == expected[page["source"][-2:]]
+    assert (
+        index_words(page["text"].split("\n\n")).language
+        == expected[page["source"][-2:]]
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("El barco se hundió en la tormenta, pero los marineros que estaban con él no murieron.", "spanish"),
-        ("La nave affondò nella tempesta, ma i marinai che erano con lui non sono morti.", "italian"),
-        ("O navio afundou na tempestade, mas os homens que estavam com ele não morreram.", "portuguese"),
-        ("Het schip zonk in de storm, maar de mannen die bij hem waren zijn niet gestorven.", "dutch"),
-        ("Skeppet sjönk i stormen, men de män som var med honom dog inte och det är bra.", "swedish"),
-        ("Корабль затонул, но люди, которые были с ним, не погибли, и они вернулись к нам.", "russian"),
+        (
+            (
+                "El barco se hundió en la tormenta, pero los marineros que estaban con"
+                " él no murieron."
+            ),
+            "spanish",
+        ),
+        (
+            (
+                "La nave affondò nella tempesta, ma i marinai che erano con lui non"
+                " sono morti."
+            ),
+            "italian",
+        ),
+        (
+            (
+                "O navio afundou na tempestade, mas os homens que estavam com ele não"
+                " morreram."
+            ),
+            "portuguese",
+        ),
+        (
+            (
+                "Het schip zonk in de storm, maar de mannen die bij hem waren zijn niet"
+                " gestorven."
+            ),
+            "dutch",
+        ),
+        (
+            (
+                "Skeppet sjönk i stormen, men de män som var med honom dog inte och det"
+                " är bra."
+            ),
+            "swedish",
+        ),
+        (
+            (
+                "Корабль затонул, но люди, которые были с ним, не погибли, и они"
+                " вернулись к нам."
+            ),
+            "russian",
+        ),
     ],
 )
 def test_one_sentence_is_enough(text: str, language: str) -> None:
@@ -57,7 +109,10 @@ def test_one_sentence_is_enough(text: str, language: str) -> None:
         "def der(die, das): return die[das] + der(die, das)",
         "Wo ist das?",  # too short to be sure
         "東京 is the capital of 日本, where the emperor lives.",
-        "He shouted: was ist das? and then he went to the house of the man who had asked him.",
+        (
+            "He shouted: was ist das? and then he went to the house of the man who had"
+            " asked him."
+        ),
     ],
 )
 def test_what_is_not_clearly_another_language_is_english(text: str) -> None:
@@ -74,26 +129,37 @@ def test_every_english_example_is_english() -> None:
 
 
 def test_stems_are_those_of_the_language() -> None:
-    assert query_stems("Welche Brüder kauften die Häuser?", "german") == ("brud", "kauft", "haus")
+    assert query_stems("Welche Brüder kauften die Häuser?", "german") == (
+        "brud",
+        "kauft",
+        "haus",
+    )
     words = index_words(GERMAN)
     assert words.of_stem["brud"] == [words.vocabulary.index("brüdern")]
     assert "brud" not in index_words(GERMAN, ENGLISH).of_stem
 
 
 def test_an_english_question_loses_its_english_stop_words() -> None:
-    assert query_words("Who was the founder of the Mühle?", "german") == ("founder", "mühle")
+    assert query_words("Who was the founder of the Mühle?", "german") == (
+        "founder",
+        "mühle",
+    )
 
 
 def test_pairs_of_characters_are_words_with_their_places() -> None:
     text = "東京は2007年。犬 iPhone"
     words = index_words([text], CJK)
-    found = [text[start:end] for start, end in zip(words.starts, words.ends, strict=True)]
+    found = [
+        text[start:end] for start, end in zip(words.starts, words.ends, strict=True)
+    ]
     assert found == ["東京", "京は", "2007", "年", "犬", "iPhone"]
     assert words_apart(text) == " ".join(found)
 
 
 def test_a_chinese_question_finds_its_sentence() -> None:
-    scores = match_query(index_words(CHINESE), "洪水冲毁了什么？", NO_TOKENS, NO_TOKENS).scores[:, 0]
+    scores = match_query(
+        index_words(CHINESE), "洪水冲毁了什么？", NO_TOKENS, NO_TOKENS
+    ).scores[:, 0]
     assert scores[0] > scores[1]
     asked_as_english = match_query(
         index_words(CHINESE, ENGLISH), "洪水冲毁了什么？", NO_TOKENS, NO_TOKENS

@@ -1,4 +1,7 @@
-"""Pages: repeated headers and footers are found, and nothing else; whether a sentence runs on over a break."""
+"""Pages: repeated headers and footers are found, and nothing else.
+
+Whether a sentence runs on over a break.
+"""
 
 from collections.abc import Sequence
 
@@ -37,18 +40,24 @@ def stripped(pages: Sequence[str], first: float = 1) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("first", [0, 1, 117])
-def test_repeated_lines_and_page_numbers_are_left_out(header: str, footer: str, first: int) -> None:
+def test_repeated_lines_and_page_numbers_are_left_out(
+    header: str, footer: str, first: int
+) -> None:
     pages = [
         header.format(number) + body + footer.format(number)
         for number, body in enumerate(BODIES, start=first)
     ]
-    assert stripped(pages, 1) == BODIES  # the printed number may differ from the number of the page
+    assert (
+        stripped(pages, 1) == BODIES
+    )  # the printed number may differ from the number of the page
     assert stripped(pages, first) == BODIES
 
 
 def test_headers_of_left_and_right_pages() -> None:
     headers = ["Jane Austen", "Persuasion"] * 4
-    pages = [f"{header}\nText of page {'abcdefgh'[n]}." for n, header in enumerate(headers)]
+    pages = [
+        f"{header}\nText of page {'abcdefgh'[n]}." for n, header in enumerate(headers)
+    ]
     assert stripped(pages) == [f"Text of page {letter}." for letter in "abcdefgh"]
 
 
@@ -63,11 +72,15 @@ def test_a_page_without_the_header_stays_whole() -> None:
         [],
         ["Report\nOne."],
         ["Report\nOne.", "Report\nTwo."],  # too few to tell
-        [f"{number * number}\nText {'abcd'[number]}." for number in range(4)],  # no page numbers
+        [
+            f"{number * number}\nText {'abcd'[number]}." for number in range(4)
+        ],  # no page numbers
         ["a\nOne.", "b\nTwo.", "a\nThree.", "c\nFour."],  # on two pages of four
         ["Report", "Report", "Report", "Report"],  # nothing else on the page
         [f"{'long ' * LONGEST_LINE}\n{body}" for body in BODIES],
-        [f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)],  # in the middle of the page
+        [
+            f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)
+        ],  # in the middle of the page
         ["", " \n ", "", ""],
     ],
     ids=str,
@@ -76,17 +89,25 @@ def test_all_other_text_is_kept(pages: list[str]) -> None:
     assert bodies(pages) == pages
 
 
-LINES = st.lists(st.text(st.sampled_from("ab1 \t."), max_size=6), max_size=8).map("\n".join)
+LINES = st.lists(st.text(st.sampled_from("ab1 \t."), max_size=6), max_size=8).map(
+    "\n".join
+)
 
 
 @settings(max_examples=100)
 @given(st.lists(LINES, max_size=8))
 def test_bodies_are_spans_between_whole_lines(pages: list[str]) -> None:
-    for page, (start, end) in zip(pages, page_bodies(pages, range(len(pages))), strict=True):
+    for page, (start, end) in zip(
+        pages, page_bodies(pages, range(len(pages))), strict=True
+    ):
         assert 0 <= start <= end <= len(page)
         assert start == 0 or page[start - 1] == "\n"
         assert end == len(page) or page[end - 1] == "\n"
-        assert page[start:end].strip() or not page.strip() or (start, end) == (0, len(page))
+        assert (
+            page[start:end].strip()
+            or not page.strip()
+            or (start, end) == (0, len(page))
+        )
         left_out = page[:start].strip().splitlines() + page[end:].strip().splitlines()
         assert len([line for line in left_out if line.strip()]) <= 6
 

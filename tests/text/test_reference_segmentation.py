@@ -32,17 +32,25 @@ def make() -> Callable[[Callable[[str], int]], ReferenceSegmenter]:
 
 
 @pytest.fixture(scope="module")
-def by_words(make: Callable[[Callable[[str], int]], ReferenceSegmenter]) -> ReferenceSegmenter:
+def by_words(
+    make: Callable[[Callable[[str], int]], ReferenceSegmenter],
+) -> ReferenceSegmenter:
     return make(words)
 
 
 @pytest.mark.parametrize("document", ["abbreviations", "meeting", "novel", "paper"])
-def test_units_ids_and_ends_are_the_originals(document: str, oracles: Path, make: Callable) -> None:
-    expected = json.loads((oracles / "segmentation" / f"{document}.json").read_text(encoding="utf-8"))
+def test_units_ids_and_ends_are_the_originals(
+    document: str, oracles: Path, make: Callable
+) -> None:
+    expected = json.loads(
+        (oracles / "segmentation" / f"{document}.json").read_text(encoding="utf-8")
+    )
     tokenizer = Tokenizer.from_file(str(oracles / "tokenizer" / "gpt-neox-20b.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    segmenter = make(lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
+    segmenter = make(
+        lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+    )
     units = segmenter.segment(expected["text"])
     assert_exact(expected["text"], units, reads_all=False)
     assert [unit.model_text for unit in units] == expected["segments"]
@@ -63,7 +71,9 @@ def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
     assert len(units) == 1 or all(visible(unit.model_text) >= 20 for unit in units)
 
 
-def test_cut_after_commas_and_semicolons_and_merged_to_twenty(by_words: ReferenceSegmenter) -> None:
+def test_cut_after_commas_and_semicolons_and_merged_to_twenty(
+    by_words: ReferenceSegmenter,
+) -> None:
     seven, twenty = "one two three four five six seven", "word " * 19 + "last"
     text = f"{seven}, {seven}; {seven}, {twenty}. {twenty}, end."
     assert [unit.model_text for unit in by_words.segment(text)] == [
@@ -73,14 +83,22 @@ def test_cut_after_commas_and_semicolons_and_merged_to_twenty(by_words: Referenc
     ]
 
 
-def test_white_space_between_sentences_is_not_read(by_words: ReferenceSegmenter) -> None:
-    sentence = "This one has words, namely more than twenty of them, " + "word " * 12 + "in all."
+def test_white_space_between_sentences_is_not_read(
+    by_words: ReferenceSegmenter,
+) -> None:
+    sentence = (
+        "This one has words, namely more than twenty of them, "
+        + "word " * 12
+        + "in all."
+    )
     first, second = by_words.segment(f"\n\n {sentence}\n\n\n{sentence}")
     assert first.model_text + second.model_text == sentence + sentence
     assert (first.start, second.start) == (3, 3 + len(sentence) + 3)
 
 
-def test_long_pieces_are_cut_at_lines_then_every_fifty_words(by_words: ReferenceSegmenter) -> None:
+def test_long_pieces_are_cut_at_lines_then_every_fifty_words(
+    by_words: ReferenceSegmenter,
+) -> None:
     line, long_line = "word " * 29 + "end\n", "a  \t b " * 60
     units = by_words.segment(line + line + long_line)
     assert [unit.model_text for unit in units] == [
@@ -98,9 +116,12 @@ def test_some_white_space_at_the_start_is_read(by_words: ReferenceSegmenter) -> 
 
 
 @pytest.mark.parametrize(
-    "piece", ["x" * 5000, ("y" * 300 + " ") * 40, ("z" * 30 + "\t ") * 120, "é\u0301" * 1500]
+    "piece",
+    ["x" * 5000, ("y" * 300 + " ") * 40, ("z" * 30 + "\t ") * 120, "é\u0301" * 1500],
 )
-def test_pieces_that_the_original_drops_are_cut_and_kept(piece: str, make: Callable) -> None:
+def test_pieces_that_the_original_drops_are_cut_and_kept(
+    piece: str, make: Callable
+) -> None:
     text = f"Before it, {piece}, and behind it."
     units = make(len).segment(text)
     assert_exact(text, units, reads_all=False)
@@ -109,7 +130,9 @@ def test_pieces_that_the_original_drops_are_cut_and_kept(piece: str, make: Calla
 
 
 def test_characters_of_white_space_only_join_the_unit_before(make: Callable) -> None:
-    text = "Some words to begin with." + "\u200b " + "\x1c" * 60 + "; " + "\x1c" * 60 + ","
+    text = (
+        "Some words to begin with." + "\u200b " + "\x1c" * 60 + "; " + "\x1c" * 60 + ","
+    )
     assert_exact(text, make(len).segment(text), reads_all=False)
 
 
@@ -120,12 +143,16 @@ def test_the_reading_counts_tokens_of_what_the_model_reads(make: Callable) -> No
         seen.append(text)
         return len(text.encode())  # fails for a lone surrogate
 
-    units = make(count).segment("A lone \ud800 surrogate is here, and there \udfff too.")
+    units = make(count).segment(
+        "A lone \ud800 surrogate is here, and there \udfff too."
+    )
     assert any("\ufffd" in text for text in seen)
     assert "\ud800" in units[0].model_text
 
 
-def test_no_time_limit_of_nltk(monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter) -> None:
+def test_no_time_limit_of_nltk(
+    monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter
+) -> None:
     redos = pytest.importorskip("nltk.redos", reason="this NLTK has no time limit")
     monkeypatch.setattr(redos, "DEFAULT_TIMEOUT", 1e-6)
     text = "It was so, said he. " * 5000
@@ -148,10 +175,13 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
     monkeypatch.setattr(reference_segmentation, "_parameters", lambda: None)
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     yield monkeypatch
-    reference_segmentation._load_sentence_tokenizer.cache_clear()  # no other test gets what this one loaded
+    # no other test gets what this one loaded
+    reference_segmentation._load_sentence_tokenizer.cache_clear()
 
 
-@pytest.mark.parametrize("forbidden_by", ["argument", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+@pytest.mark.parametrize(
+    "forbidden_by", ["argument", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+)
 def test_nothing_is_downloaded_where_it_is_forbidden(
     nothing_installed: pytest.MonkeyPatch, forbidden_by: str
 ) -> None:
@@ -159,20 +189,28 @@ def test_nothing_is_downloaded_where_it_is_forbidden(
         nothing_installed.setenv(forbidden_by, "1")
     asked: list[str] = []
     nothing_installed.setattr("nltk.download", lambda name, **_: asked.append(name))
-    with pytest.raises(FileNotFoundError, match=r"downloads are off.*nltk\.downloader punkt_tab") as caught:
+    with pytest.raises(
+        FileNotFoundError, match=r"downloads are off.*nltk\.downloader punkt_tab"
+    ) as caught:
         ReferenceSegmenter(words, local_files_only=forbidden_by == "argument")
     assert "\n" not in str(caught.value)
     assert asked == []
 
 
 @pytest.mark.usefixtures("nothing_installed")
-def test_a_failed_download_is_silent_and_a_clear_error(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(FileNotFoundError, match="its download failed"):  # sockets are blocked
+def test_a_failed_download_is_silent_and_a_clear_error(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(
+        FileNotFoundError, match="its download failed"
+    ):  # sockets are blocked
         ReferenceSegmenter(words)
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_model_in_nltk_s_data_path_is_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_model_in_nltk_s_data_path_is_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)
@@ -181,7 +219,12 @@ def test_the_model_in_nltk_s_data_path_is_first(monkeypatch: pytest.MonkeyPatch,
     (folder / "abbrev_types.txt").write_text("qux\n", encoding="utf-8")
     monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
     text = "He saw the qux. Then he left."
-    assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 1
+    assert (
+        len(
+            list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))
+        )
+        == 1
+    )
     reference_segmentation._load_sentence_tokenizer.cache_clear()
 
 
@@ -199,18 +242,23 @@ def test_a_download_is_used(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.slow
-def test_the_bundled_model_is_found_without_importing_llama_index(make: Callable) -> None:
+def test_the_bundled_model_is_found_without_importing_llama_index(
+    make: Callable,
+) -> None:
     import subprocess
     import sys
 
     program = (
-        "import sys; from spscanner_rag.text.reference_segmentation import ReferenceSegmenter as S;"
-        "S(len, True).segment('Hi.'); sys.exit('llama_index.core' in sys.modules)"
+        "import sys; from spscanner_rag.text.reference_segmentation import"
+        " ReferenceSegmenter as S;S(len, True).segment('Hi.');"
+        " sys.exit('llama_index.core' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_looking_words_up_leaves_the_model_as_it_was(by_words: ReferenceSegmenter) -> None:
+def test_looking_words_up_leaves_the_model_as_it_was(
+    by_words: ReferenceSegmenter,
+) -> None:
     tokenizer = by_words._sentence_spans.__self__  # type: ignore[attr-defined]
     before = len(tokenizer._params.ortho_context)
     by_words.segment(" ".join(f"Unheard{number}. Of{number}" for number in range(500)))

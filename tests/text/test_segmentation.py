@@ -47,12 +47,17 @@ def assert_exact(text: str, units: list[Unit], *, reads_all: bool = True) -> Non
 
 
 def sentences(text: str, **options: int) -> list[str]:
-    return [text[unit.start : unit.end] for unit in SentenceSegmenter(**options).segment(text)]
+    return [
+        text[unit.start : unit.end]
+        for unit in SentenceSegmenter(**options).segment(text)
+    ]
 
 
 @settings(max_examples=1000)
 @given(any_text, st.sampled_from([16, 100, 1000]))
-@example("“ x. \u3000J.", 1000)  # sentencex 1.0.32 panics on white space of several bytes
+@example(
+    "“ x. \u3000J.", 1000
+)  # sentencex 1.0.32 panics on white space of several bytes
 def test_spans_are_exact_whatever_the_text(text: str, limit: int) -> None:
     units = SentenceSegmenter(max_characters=limit).segment(text)
     assert_exact(text, units)
@@ -61,7 +66,8 @@ def test_spans_are_exact_whatever_the_text(text: str, limit: int) -> None:
 
 def test_sentences_of_plain_prose() -> None:
     text = (
-        '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
+        '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody'
+        " knew!\r\n\r\nThe rain began.  "
     )
     assert sentences(text) == [
         "Dr. Smith paid 3.5 million, e.g. in rents.",
@@ -75,13 +81,19 @@ def test_sentences_of_plain_prose() -> None:
 
 
 def test_a_blank_line_ends_a_sentence_even_with_blanks_on_it() -> None:
-    assert sentences("A heading\n \t \nThe text below it.") == ["A heading", "The text below it."]
+    assert sentences("A heading\n \t \nThe text below it.") == [
+        "A heading",
+        "The text below it.",
+    ]
 
 
 @pytest.mark.parametrize("marker", ["2.", "2.1.", "3.)", "12.4.1."])
 def test_a_list_marker_stays_with_its_sentence(marker: str) -> None:
     text = f"{marker} The tenant pays the rent. He pays it monthly."
-    assert sentences(text) == [f"{marker} The tenant pays the rent.", "He pays it monthly."]
+    assert sentences(text) == [
+        f"{marker} The tenant pays the rent.",
+        "He pays it monthly.",
+    ]
     assert sentences("The first ends\n" + text)[:2] == [
         "The first ends",
         f"{marker} The tenant pays the rent.",
@@ -89,24 +101,38 @@ def test_a_list_marker_stays_with_its_sentence(marker: str) -> None:
 
 
 @pytest.mark.parametrize("opening", ["“", '"', "(", "« ", "'til then "])
-def test_a_mark_that_is_never_closed_does_not_swallow_the_document(opening: str) -> None:
-    plain = [f"Sentence number {number} is here and is long enough." for number in range(100)]
+def test_a_mark_that_is_never_closed_does_not_swallow_the_document(
+    opening: str,
+) -> None:
+    plain = [
+        f"Sentence number {number} is here and is long enough." for number in range(100)
+    ]
     found = sentences(opening + " ".join(plain))
-    assert [sentence.lstrip(opening) for sentence in found] == [plain[0].lstrip(opening), *plain[1:]]
+    assert [sentence.lstrip(opening) for sentence in found] == [
+        plain[0].lstrip(opening),
+        *plain[1:],
+    ]
 
 
 def test_closing_marks_stay_with_the_sentence_they_close() -> None:
-    inside = ["The bell rang twice and then the long rain began.", "Nobody in the whole town had heard it."]
+    inside = [
+        "The bell rang twice and then the long rain began.",
+        "Nobody in the whole town had heard it.",
+    ]
     text = "(" + " ".join(inside * 15) + ") She left."
     found = sentences(text)
     assert found[-2:] == [inside[1] + ")", "She left."]
-    quoted = ['He said "the bell rang twice in the night."', "She said “nobody in town had heard it.”"]
+    quoted = [
+        'He said "the bell rang twice in the night."',
+        "She said “nobody in town had heard it.”",
+    ]
     found = sentences("(" + " ".join(quoted * 20) + " So it was.) She left.")
     assert found[1:] == [*(quoted * 20)[1:], "So it was.)", "She left."]
 
 
 @pytest.mark.parametrize(
-    "filler", ["a", ".", "0", "é", "東", "word ", "word\n", "w. ", "? ", "“", "\ud800", "\u0301"]
+    "filler",
+    ["a", ".", "0", "é", "東", "word ", "word\n", "w. ", "? ", "“", "\ud800", "\u0301"],
 )
 def test_a_run_without_a_sentence_end_is_capped(filler: str) -> None:
     text = ("start " + filler * 60_000)[:60_000]
@@ -119,7 +145,10 @@ def test_a_run_without_a_sentence_end_is_capped(filler: str) -> None:
 @given(any_text)
 def test_a_lone_surrogate_reads_as_a_replacement_character(text: str) -> None:
     plain = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    replaced = "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in plain)
+    replaced = "".join(
+        "\ufffd" if "\ud800" <= character <= "\udfff" else character
+        for character in plain
+    )
     spans = [unit[:2] for unit in SentenceSegmenter().segment(plain)]
     assert spans == [unit[:2] for unit in SentenceSegmenter().segment(replaced)]
 
@@ -139,13 +168,35 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "mark", ["", ". ", ", ", '"', "“a", "? ", "(a. ", '" "', "\n1. ", "\r\n", "\n\n", "a ", "'. "]
+    "mark",
+    [
+        "",
+        ". ",
+        ", ",
+        '"',
+        "“a",
+        "? ",
+        "(a. ",
+        '" "',
+        "\n1. ",
+        "\r\n",
+        "\n\n",
+        "a ",
+        "'. ",
+    ],
 )
-def test_a_megabyte_is_seen_in_pieces_and_never_many_times(mark: str, seen: list[str]) -> None:
-    text = f"It was {mark}said" * (1_000_000 // (11 + len(mark))) if mark != "a " else mark * 500_000
+def test_a_megabyte_is_seen_in_pieces_and_never_many_times(
+    mark: str, seen: list[str]
+) -> None:
+    text = (
+        f"It was {mark}said" * (1_000_000 // (11 + len(mark)))
+        if mark != "a "
+        else mark * 500_000
+    )
     assert_exact(text, SentenceSegmenter().segment(text))
     assert max(map(len, seen)) <= 8192
-    # two passes (the second over long sentences only), each of which may read half of a piece again
+    # two passes (the second over long sentences only), each of which may read half of a
+    # piece again
     assert sum(map(len, seen)) <= 4 * len(text) + 8192
 
 
@@ -175,7 +226,8 @@ def test_what_is_called_between_pieces_may_stop() -> None:
 @pytest.mark.parametrize("separator", [" ", "\n", "\n\n", "\r\n", "\xa0"])
 def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
     expected = [
-        f"Mr. Brown wrote sentence {number} of them{' again' * (number % 7)}." for number in range(3000)
+        f"Mr. Brown wrote sentence {number} of them{' again' * (number % 7)}."
+        for number in range(3000)
     ]
     assert sentences(separator.join(expected)) == expected
 
@@ -184,8 +236,12 @@ class PanicException(BaseException):
     """Named as by pyo3."""
 
 
-@pytest.mark.parametrize(("error", "survived"), [(PanicException, True), (KeyboardInterrupt, False)])
-def test_a_panic_only(monkeypatch: pytest.MonkeyPatch, error: type[BaseException], survived: bool) -> None:
+@pytest.mark.parametrize(
+    ("error", "survived"), [(PanicException, True), (KeyboardInterrupt, False)]
+)
+def test_a_panic_only(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], survived: bool
+) -> None:
     def fail(language: str, text: str) -> None:
         raise error
 
@@ -208,13 +264,22 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_the_language_is_used() -> None:
     text = "Siehe Abs. 3 der Verordnung. Er ging."
-    count = {language: len(SentenceSegmenter(language).segment(text)) for language in ("de", "en", "xx")}
-    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is not a language, so the general rule applies
+    count = {
+        language: len(SentenceSegmenter(language).segment(text))
+        for language in ("de", "en", "xx")
+    }
+    assert count == {
+        "de": 2,
+        "en": 3,
+        "xx": 3,
+    }  # "xx" is not a language, so the general rule applies
 
 
 def test_settings_are_checked() -> None:
     for limit in (0, 15, 5000):
-        with pytest.raises(ValueError, match=f"max_characters is {limit}, expected 16 to 4096"):
+        with pytest.raises(
+            ValueError, match=f"max_characters is {limit}, expected 16 to 4096"
+        ):
             SentenceSegmenter(max_characters=limit)
     with pytest.raises(ValueError, match="language is empty"):
         SentenceSegmenter("")

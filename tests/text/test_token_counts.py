@@ -26,14 +26,20 @@ def test_a_callable_is_asked_for_each_text() -> None:
 @pytest.mark.parametrize("answer", [-1, 2.0, True, None, [1, 2]])
 def test_an_answer_that_is_no_count_is_refused(answer: Any) -> None:
     counter = resolve_counter(lambda text: answer)
-    with pytest.raises(ValueError, match=r"for a text of 4 characters; expected an integer of at least 0"):
+    with pytest.raises(
+        ValueError,
+        match=r"for a text of 4 characters; expected an integer of at least 0",
+    ):
         counter("four")
 
 
 def test_what_is_no_counter_is_refused() -> None:
     with pytest.raises(ValueError, match="count_tokens: got list; expected a callable"):
         check_counter(["o200k_base"])
-    with pytest.raises(ValueError, match=r"count_tokens: got 'gpt-4'.*use one of .*cl100k_base.*o200k_base"):
+    with pytest.raises(
+        ValueError,
+        match=r"count_tokens: got 'gpt-4'.*use one of .*cl100k_base.*o200k_base",
+    ):
         resolve_counter("gpt-4")
     check_counter(None)
     check_counter(len)
@@ -44,7 +50,9 @@ def test_what_is_no_counter_is_refused() -> None:
 def no_tiktoken_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No tiktoken cache on disk, and no encoding that is already loaded."""
     if token_counts._llama_index_copy(O200K) is None:
-        pytest.skip("llama-index-core, which bundles tiktoken's files, is not installed")
+        pytest.skip(
+            "llama-index-core, which bundles tiktoken's files, is not installed"
+        )
     import tiktoken.registry
 
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
@@ -69,12 +77,16 @@ def test_special_tokens_are_counted_as_text() -> None:
     counter = resolve_counter("cl100k_base")
     assert counter("<|endoftext|>") > 1
     assert counter("\ud800") > 0
-    within = result.select(max_tokens=counter("<|endoftext|>") - 1, count_tokens="cl100k_base")
+    within = result.select(
+        max_tokens=counter("<|endoftext|>") - 1, count_tokens="cl100k_base"
+    )
     assert [passage.text for passage in within] == ["Anne signed it."]
 
 
 @pytest.mark.usefixtures("no_tiktoken_cache")
-def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_encoding_is_fetched_where_the_environment_forbids_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import requests
     import tiktoken.load
 
@@ -86,13 +98,17 @@ def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: py
 
     monkeypatch.setattr(requests, "get", get)
     read_file = tiktoken.load.read_file
-    with pytest.raises(OSError, match=r"p50k_base.*could not be fetched \(HF_HUB_OFFLINE is set\)"):
+    with pytest.raises(
+        OSError, match=r"p50k_base.*could not be fetched \(HF_HUB_OFFLINE is set\)"
+    ):
         resolve_counter("p50k_base")
     assert asked == []
     assert tiktoken.load.read_file is read_file
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE")
-    with pytest.raises(OSError, match=r"could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"):
+    with pytest.raises(
+        OSError, match=r"could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"
+    ):
         resolve_counter("p50k_base")
     assert asked
 
@@ -100,4 +116,6 @@ def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: py
 def test_looking_for_the_bundle_imports_nothing() -> None:
     loaded = set(sys.modules)
     token_counts._llama_index_copy(O200K)
-    assert not {name for name in set(sys.modules) - loaded if name.startswith("llama_index")}
+    assert not {
+        name for name in set(sys.modules) - loaded if name.startswith("llama_index")
+    }

@@ -1,4 +1,7 @@
-"""Token ids of pieces equal those of the whole text; unit ends by both rules, failing tokenizers, and memory."""
+"""Token ids of pieces equal those of the whole text.
+
+Unit ends by both rules, failing tokenizers, and memory.
+"""
 
 import json
 import subprocess
@@ -11,7 +14,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from spscanner_rag.scan.prepare import QueryOnText
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -47,9 +59,10 @@ RUNS = [
 any_text = st.one_of(
     st.text(st.characters(codec=None), max_size=80),
     st.lists(st.sampled_from(HARD_PARTS), max_size=80).map("".join),
-    st.lists(st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])), max_size=12).map(
-        lambda runs: "".join(run * count for run, count in runs)
-    ),
+    st.lists(
+        st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])),
+        max_size=12,
+    ).map(lambda runs: "".join(run * count for run, count in runs)),
 )
 
 CL100K = "|".join(
@@ -63,10 +76,14 @@ byte_level = pre_tokenizers.ByteLevel
 
 def split_by(pattern: str) -> pre_tokenizers.PreTokenizer:
     parts = pre_tokenizers.Split(Regex(pattern), "isolated")
-    return pre_tokenizers.Sequence([parts, byte_level(add_prefix_space=False, use_regex=False)])
+    return pre_tokenizers.Sequence(
+        [parts, byte_level(add_prefix_space=False, use_regex=False)]
+    )
 
 
-def train(model: Any, trainer: Any, pre_tokenizer: Any, normalizer: Any = None) -> Tokenizer:
+def train(
+    model: Any, trainer: Any, pre_tokenizer: Any, normalizer: Any = None
+) -> Tokenizer:
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.normalizer = normalizer
@@ -87,15 +104,21 @@ def bpe(pre_tokenizer: Any, normalizer: Any = None, model: Any = None) -> Tokeni
 def gpt_neox() -> Tokenizer:
     """Like GPT-NeoX's: NFC, runs of spaces as added tokens, offsets without white space."""
     tokenizer = bpe(byte_level(add_prefix_space=False), normalizers.NFC())
-    tokenizer.add_tokens([AddedToken(" " * width, normalized=True) for width in range(2, 25)])
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
+    tokenizer.add_tokens(
+        [AddedToken(" " * width, normalized=True) for width in range(2, 25)]
+    )
+    tokenizer.post_processor = processors.ByteLevel(
+        trim_offsets=True, add_prefix_space=False
+    )
     return tokenizer
 
 
 def trimmed_offsets() -> Tokenizer:
     """Like RoBERTa's: a text's first space belongs to its first token, any other space to none."""
     tokenizer = bpe(byte_level(add_prefix_space=True))
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
+    tokenizer.post_processor = processors.ByteLevel(
+        trim_offsets=True, add_prefix_space=True
+    )
     return tokenizer
 
 
@@ -113,9 +136,13 @@ def greedy_added_tokens() -> Tokenizer:
 
 
 def word_piece() -> Tokenizer:
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]"], show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=300, special_tokens=["[UNK]"], show_progress=False
+    )
     model = models.WordPiece(unk_token="[UNK]")
-    tokenizer = train(model, trainer, pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer())
+    tokenizer = train(
+        model, trainer, pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer()
+    )
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     return tokenizer
 
@@ -124,7 +151,12 @@ def unigram(**options: Any) -> Tokenizer:
     trainer = trainers.UnigramTrainer(
         vocab_size=200, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
     )
-    return train(models.Unigram(), trainer, pre_tokenizers.Metaspace(**options), normalizers.NFKC())
+    return train(
+        models.Unigram(),
+        trainer,
+        pre_tokenizers.Metaspace(**options),
+        normalizers.NFKC(),
+    )
 
 
 def without_words() -> Tokenizer:
@@ -155,13 +187,16 @@ KINDS: dict[str, Callable[[], Tokenizer]] = {
     "gpt-neox": gpt_neox,
     "cl100k": lambda: bpe(split_by(CL100K)),
     "five characters at a time": lambda: bpe(split_by(r"[\s\S]{1,5}")),
-    "behind, ahead": lambda: bpe(split_by(r"(?<=a)\s|\b[A-Z]\w*|(?<=\. )\w+|\w+(?=\s+\d)|\w+| +|[^\w ]")),
+    "behind, ahead": lambda: bpe(
+        split_by(r"(?<=a)\s|\b[A-Z]\w*|(?<=\. )\w+|\w+(?=\s+\d)|\w+| +|[^\w ]")
+    ),
     "nfkc, lower case": lambda: bpe(
         byte_level(add_prefix_space=False),
         normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),
     ),
     "nfd, stripped": lambda: bpe(
-        byte_level(add_prefix_space=False), normalizers.Sequence([normalizers.NFD(), normalizers.Strip()])
+        byte_level(add_prefix_space=False),
+        normalizers.Sequence([normalizers.NFD(), normalizers.Strip()]),
     ),
     "greedy added tokens": greedy_added_tokens,
     "gpt2 with a prefix space, trimmed": trimmed_offsets,
@@ -204,25 +239,46 @@ def as_units(*texts: str) -> list[Unit]:
 
 @settings(max_examples=80)
 @given(text=any_text, piece_characters=st.sampled_from([1, 10, 60, 200]))
-def test_pieces_give_the_ids_of_the_whole(tokenizer: Tokenizer, text: str, piece_characters: int) -> None:
+def test_pieces_give_the_ids_of_the_whole(
+    tokenizer: Tokenizer, text: str, piece_characters: int
+) -> None:
     whole = tokenizer.encode(readable(text), add_special_tokens=False)
     if not whole.ids:
         return
     tokens = tokenize_units(tokenizer, as_units(text), "contained", piece_characters)
     assert tokens.input_ids.tolist() == whole.ids
-    assert list(zip(tokens.token_starts.tolist(), tokens.token_ends.tolist(), strict=True)) == whole.offsets
-    assert tokens.input_ids.dtype == tokens.token_starts.dtype == tokens.token_ends.dtype == np.int32
+    assert (
+        list(zip(tokens.token_starts.tolist(), tokens.token_ends.tolist(), strict=True))
+        == whole.offsets
+    )
+    assert (
+        tokens.input_ids.dtype
+        == tokens.token_starts.dtype
+        == tokens.token_ends.dtype
+        == np.int32
+    )
     assert tokens.unit_ends.dtype == np.int64
 
 
-ENGLISH, LINES, JAPANESE = PROSE * 100, PROSE.replace(" ", "\n") * 100, "東京は大きい。そう、大きい！" * 1000
+ENGLISH, LINES, JAPANESE = (
+    PROSE * 100,
+    PROSE.replace(" ", "\n") * 100,
+    "東京は大きい。そう、大きい！" * 1000,
+)
 WITHOUT_SPACES = ["gpt2", "gpt-neox", "cl100k", "nfkc, lower case", "wordpiece"]
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        *[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space, trimmed", "unigram")],
+        *[
+            (kind, ENGLISH)
+            for kind in (
+                *WITHOUT_SPACES,
+                "gpt2 with a prefix space, trimmed",
+                "unigram",
+            )
+        ],
         *[(kind, text) for kind in WITHOUT_SPACES for text in (LINES, JAPANESE)],
     ],
 )
@@ -231,7 +287,9 @@ def test_ordinary_texts_are_never_tokenized_in_one_go(kind: str, text: str) -> N
     tokens = tokenize_units(watched, as_units(text), "contained", 1000)
     assert max(watched.lengths) <= 2200
     assert sum(watched.lengths) <= 2 * len(text)
-    assert tokens.input_ids.tolist() == watched.encode(text, add_special_tokens=False).ids
+    assert (
+        tokens.input_ids.tolist() == watched.encode(text, add_special_tokens=False).ids
+    )
 
 
 @pytest.mark.parametrize("kind", WITHOUT_SPACES)
@@ -240,7 +298,9 @@ def test_a_text_without_words_is_cut_anyway(kind: str, run: str) -> None:
     watched: Any = Watched(KINDS[kind]())
     text = (run * 150_000)[:150_000] + " The end of it."
     calls: list[int] = []
-    tokens = tokenize_units(watched, as_units(text), "contained", between_pieces=lambda: calls.append(0))
+    tokens = tokenize_units(
+        watched, as_units(text), "contained", between_pieces=lambda: calls.append(0)
+    )
     assert max(watched.lengths) <= LONGEST_PIECE + 200
     assert sum(watched.lengths) <= 2 * len(text)
     assert len(calls) >= 2
@@ -267,23 +327,32 @@ def test_random_tokenizers_are_not_asked_twice() -> None:
 
 
 @given(text=any_text)
-def test_the_last_character_is_in_the_token(tiny_tokenizer: Tokenizer, text: str) -> None:
+def test_the_last_character_is_in_the_token(
+    tiny_tokenizer: Tokenizer, text: str
+) -> None:
     units = SentenceSegmenter(max_characters=60).segment(text)
     tokens = tokenize_units(tiny_tokenizer, units, "last_character", 50)
     assert len(tokens.unit_ends) == len(units)
     for unit, end in zip(units, tokens.unit_ends, strict=True):
         assert tokens.token_starts[end] < unit.end <= tokens.token_ends[end]
         # the last of the tokens that share a character of several bytes
-        assert end + 1 == len(tokens.token_starts) or tokens.token_starts[end + 1] >= unit.end
+        assert (
+            end + 1 == len(tokens.token_starts)
+            or tokens.token_starts[end + 1] >= unit.end
+        )
 
 
 @given(texts=st.lists(any_text.filter(bool), max_size=12))
-def test_the_last_token_within_the_unit(tiny_tokenizer: Tokenizer, texts: list[str]) -> None:
+def test_the_last_token_within_the_unit(
+    tiny_tokenizer: Tokenizer, texts: list[str]
+) -> None:
     tokens = tokenize_units(tiny_tokenizer, as_units(*texts), "contained", 50)
     stop, before = 0, 0
     for text, found in zip(texts, tokens.unit_ends.tolist(), strict=True):
         stop += len(text)
-        inside = [index for index, end in enumerate(tokens.token_ends.tolist()) if end <= stop]
+        inside = [
+            index for index, end in enumerate(tokens.token_ends.tolist()) if end <= stop
+        ]
         assert found == max(before, inside[-1] if inside else 0)
         before = found
 
@@ -292,16 +361,28 @@ def test_the_two_rules_differ_where_a_token_straddles_the_boundary() -> None:
     words = {"one": 0, ".Two": 1, "three": 2}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="one"))
     words_of_it = pre_tokenizers.Split(Regex(r"\.?\w+"), "isolated")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), words_of_it])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), words_of_it]
+    )
     units = as_units("one.", "Two", " three")
     assert tokenize_units(tokenizer, units, "contained").unit_ends.tolist() == [0, 1, 2]
-    assert tokenize_units(tokenizer, units, "last_character").unit_ends.tolist() == [1, 1, 2]
+    assert tokenize_units(tokenizer, units, "last_character").unit_ends.tolist() == [
+        1,
+        1,
+        2,
+    ]
 
 
-def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer: Tokenizer) -> None:
-    blank = tokenize_units(tiny_tokenizer, as_units("ab", "\n\n", "cd"), "last_character")
+def test_units_without_a_visible_character_end_within_themselves(
+    tiny_tokenizer: Tokenizer,
+) -> None:
+    blank = tokenize_units(
+        tiny_tokenizer, as_units("ab", "\n\n", "cd"), "last_character"
+    )
     assert blank.token_starts[blank.unit_ends].tolist() == [1, 2, 5]
-    empty = tokenize_units(tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character")
+    empty = tokenize_units(
+        tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character"
+    )
     assert empty.token_starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
 
 
@@ -315,13 +396,20 @@ def test_no_special_tokens_are_added() -> None:
     tokenizer = word_piece()
     tokenizer.add_special_tokens(["[CLS]"])
     marker = tokenizer.token_to_id("[CLS]")
-    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $0", None, [("[CLS]", marker)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $0", None, [("[CLS]", marker)]
+    )
     assert marker not in encode_question(tokenizer, "Who?")[0]
-    assert marker not in tokenize_units(tokenizer, as_units("He did."), "contained").input_ids
+    assert (
+        marker
+        not in tokenize_units(tokenizer, as_units("He did."), "contained").input_ids
+    )
 
 
 @pytest.mark.parametrize("limit", ["truncation", "padding"])
-def test_a_tokenizer_that_truncates_or_pads_is_refused(tiny_tokenizer: Tokenizer, limit: str) -> None:
+def test_a_tokenizer_that_truncates_or_pads_is_refused(
+    tiny_tokenizer: Tokenizer, limit: str
+) -> None:
     tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
     if limit == "truncation":
         tokenizer.enable_truncation(4)
@@ -349,7 +437,10 @@ def panicking(tiny_tokenizer: Tokenizer) -> Tokenizer:
 
 
 def test_a_panic_is_an_ordinary_error_everywhere(panicking: Tokenizer) -> None:
-    message = "the tokenizer fails on a text of .* characters .*non-zero.*; use the tokenizer that"
+    message = (
+        "the tokenizer fails on a text of .* characters .*non-zero.*; use the tokenizer"
+        " that"
+    )
     units = [Unit(0, 3, "a b")]
     for call in (
         lambda: encode(panicking, "a b"),
@@ -363,7 +454,9 @@ def test_a_panic_is_an_ordinary_error_everywhere(panicking: Tokenizer) -> None:
 
 def test_an_error_of_the_library() -> None:
     tokenizer = Tokenizer(models.WordLevel({"a": 0}, unk_token="[UNK]"))
-    with pytest.raises(ValueError, match=r"the tokenizer fails on a text of 1 characters .*UNK"):
+    with pytest.raises(
+        ValueError, match=r"the tokenizer fails on a text of 1 characters .*UNK"
+    ):
         encode(tokenizer, "b")
 
 
@@ -399,8 +492,12 @@ print(read(30_000), read(3_000_000))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts kilobytes on Linux only")
-@pytest.mark.parametrize(("run", "megabytes"), [(None, 150), ("🇩🇪", 350), ("漢字", 350)])
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="ru_maxrss counts kilobytes on Linux only"
+)
+@pytest.mark.parametrize(
+    ("run", "megabytes"), [(None, 150), ("🇩🇪", 350), ("漢字", 350)]
+)
 def test_three_million_characters_take_little_memory(
     tiny_tokenizer: Tokenizer, tmp_path: Path, run: str | None, megabytes: int
 ) -> None:
@@ -411,7 +508,10 @@ def test_three_million_characters_take_little_memory(
     file = tmp_path / "tokenizer.json"
     tiny_tokenizer.save(str(file))
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, file, document], check=True, capture_output=True, text=True
+        [sys.executable, "-c", MEASURE, file, document],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     small, large = map(int, done.stdout.split())
     assert large - small < megabytes * 1024
@@ -422,7 +522,9 @@ unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 def document_of(unit_ends: np.ndarray) -> TokenizedText:
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
-    return TokenizedText([Unit(0, 1, "")] * len(unit_ends), places, places, places + 1, unit_ends)
+    return TokenizedText(
+        [Unit(0, 1, "")] * len(unit_ends), places, places, places + 1, unit_ends
+    )
 
 
 def test_windows_are_the_originals(committed_oracles: Path) -> None:
@@ -430,7 +532,9 @@ def test_windows_are_the_originals(committed_oracles: Path) -> None:
     assert cases
     for case in cases:
         unit_ends = np.array(case["sentence_end_indices"]) - case["query_tokens"]
-        asked = QueryOnText(document_of(unit_ends), np.zeros(case["query_tokens"], np.int32))
+        asked = QueryOnText(
+            document_of(unit_ends), np.zeros(case["query_tokens"], np.int32)
+        )
         found = []
         for first, last in window_ranges(unit_ends, case["window_size"]):
             sequence = asked.sequence(first, last)
@@ -445,7 +549,9 @@ def test_windows_are_the_originals(committed_oracles: Path) -> None:
 
 
 @given(unit_lengths, st.integers(1, 100))
-def test_every_unit_is_read_in_windows_as_large_as_asked(lengths: list[int], window_tokens: int) -> None:
+def test_every_unit_is_read_in_windows_as_large_as_asked(
+    lengths: list[int], window_tokens: int
+) -> None:
     unit_ends = np.cumsum(lengths) - 1
     ranges = window_ranges(unit_ends, window_tokens)
     read = {unit for first, last in ranges for unit in range(first, last + 1)}
@@ -453,17 +559,21 @@ def test_every_unit_is_read_in_windows_as_large_as_asked(lengths: list[int], win
     assert ranges == sorted(ranges, key=lambda span: span[1])
     for first, last in ranges:
         tokens = sum(lengths[first : last + 1])
-        # The original's last window may hold one token more, and a unit that fills a window can bring a
-        # neighbour of one token.
+        # The original's last window may hold one token more, and a unit that fills a
+        # window can bring a neighbour of one token.
         fills = max(lengths[first : last + 1]) >= window_tokens
         assert tokens <= window_tokens + 1 or (fills and last - first <= 1)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(1, 12))
-def test_units_that_share_a_token_are_read_too(lengths: list[int], window_tokens: int) -> None:
+def test_units_that_share_a_token_are_read_too(
+    lengths: list[int], window_tokens: int
+) -> None:
     unit_ends = np.cumsum(lengths)
     ranges = window_ranges(unit_ends, window_tokens)
-    assert {unit for first, last in ranges for unit in range(first, last + 1)} == set(range(len(lengths)))
+    assert {unit for first, last in ranges for unit in range(first, last + 1)} == set(
+        range(len(lengths))
+    )
 
 
 def test_a_unit_longer_than_a_window_is_its_own() -> None:
@@ -477,6 +587,8 @@ def test_no_units_no_windows() -> None:
 
 
 def test_logits_are_averaged_over_the_windows_that_hold_a_unit() -> None:
-    mean = average_logits([(0, 1), (1, 2), (1, 3)], [[1.0, 2.0], [4.0, 5.0], [6.0, 7.0, 8.0]], 4)
+    mean = average_logits(
+        [(0, 1), (1, 2), (1, 3)], [[1.0, 2.0], [4.0, 5.0], [6.0, 7.0, 8.0]], 4
+    )
     assert mean.dtype == np.float32
     assert mean.tolist() == [1.0, 4.0, 6.0, 8.0]

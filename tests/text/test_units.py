@@ -15,7 +15,10 @@ JOINED = [
 any_text = st.one_of(
     st.text(st.characters(codec=None), max_size=80),
     st.lists(
-        st.tuples(st.sampled_from([*"ab .\n;\u2028\ud800\u0301\u200d", *JOINED]), st.integers(1, 40))
+        st.tuples(
+            st.sampled_from([*"ab .\n;\u2028\ud800\u0301\u200d", *JOINED]),
+            st.integers(1, 40),
+        )
     ).map(lambda runs: "".join(part * count for part, count in runs)),
 )
 

@@ -6,13 +6,17 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli import batch, compare, evaluate, info, scan, servers, synthesize, train
+from spscanner_rag.apps.cli import batch, compare, info, scan, servers
 from spscanner_rag.apps.cli.options import SeveralValues, tell
+
+ENTRY_POINTS = "spscanner.commands"
+"""The group of entry points that add commands: each is a function of the typer app."""
 
 app = typer.Typer(
     name="spscanner",
@@ -24,15 +28,12 @@ app = typer.Typer(
 )
 app.command(epilog=scan.JSON_LAYOUT)(scan.scan)
 app.command(epilog=compare.JSON_LAYOUT)(compare.compare)
-app.command("eval", cls=SeveralValues, epilog=evaluate.RESULTS)(evaluate.evaluate)
-app.command(cls=SeveralValues)(train.train)
 app.command(cls=SeveralValues, epilog=batch.RESULTS)(batch.batch)
 app.command()(servers.serve)
 app.command()(servers.mcp)
-app.command(cls=SeveralValues, epilog=synthesize.RESULTS)(synthesize.synthesize)
-app.command("from-released")(synthesize.from_released)
-app.command(cls=SeveralValues)(train.encoder)
 app.command()(info.info)
+for entry_point in entry_points(group=ENTRY_POINTS):
+    entry_point.load()(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -44,7 +45,13 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def spscanner(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Read a question and a whole long document once, and score every sentence."""
@@ -53,15 +60,18 @@ def spscanner(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program on ``arguments``, by default ``sys.argv[1:]``, and return its exit code.
 
-    0; 2 for bad input, after one line on standard error; 1 when the device is out of memory; 130 after Ctrl-C;
-    141 when the reader of a pipe closed it. Any other error is a bug in the program and keeps its traceback.
+    0; 2 for bad input, after one line on standard error; 1 when the device is out of
+    memory; 130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error
+    is a bug in the program and keeps its traceback.
     """
-    # Where other programs use the cores, threads that spin while they wait are several times slower than a single
-    # thread. OpenMP reads this variable when torch is imported, which no command has done yet.
+    # Where other programs use the cores, threads that spin while they wait are several
+    # times slower than a single thread. OpenMP reads this variable when torch is
+    # imported, which no command has done yet.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if arguments is not None:
         return _run(arguments)
-    # This process is ours: the libraries' objects live until it ends, so collecting or freeing them wastes time.
+    # This process is ours: the libraries' objects live until it ends, so collecting or
+    # freeing them wastes time.
     gc.set_threshold(100_000, 50, 1000)
     codes: list[int] = []
     atexit.register(_end, codes)
@@ -70,7 +80,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end(codes: Sequence[int]) -> None:
-    """End the process with its exit code; after a bug there is no code, and the interpreter ends the process."""
+    """End the process with its exit code.
+
+    After a bug there is no code, and the interpreter ends the process.
+    """
     if codes:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
@@ -82,7 +95,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(
-            args=None if arguments is None else list(arguments), prog_name="spscanner", standalone_mode=False
+            args=None if arguments is None else list(arguments),
+            prog_name="spscanner",
+            standalone_mode=False,
         )
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # typer turns only the first into the second
@@ -104,7 +119,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _usage_or_memory(error: Exception) -> int:
-    # Older versions of typer raise click's usage error; newer ones raise their own class.
+    # Older versions of typer raise click's usage error; newer ones raise their own
+    # class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -113,17 +129,28 @@ def _usage_or_memory(error: Exception) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "spscanner")
         message = str(format_message()).rstrip(".")
         if wrong := getattr(error.__cause__, "errors", None):
-            # newer versions of typer check values with pydantic, and their message leaves out the given value
+            # newer versions of typer check values with pydantic, and their message
+            # leaves out the given value
             got = f"got {wrong()[0]['input']!r:.60}; expected"
             message = (
-                message.partition(", unable")[0].replace("Input should be", got).replace("Value error, ", "")
+                message.partition(", unable")[0]
+                .replace("Input should be", got)
+                .replace("Value error, ", "")
             )
         if possible := getattr(error, "possibilities", None):
-            message = f"{getattr(error, 'message', message)}; did you mean {' or '.join(sorted(possible))}?"
+            message = (
+                f"{getattr(error, 'message', message)}; did you mean"
+                f" {' or '.join(sorted(possible))}?"
+            )
         see = " See" if message.endswith("?") else ": see"
         return _fail(f"{message}{see} `{command} --help`", 2)
-    if type(error).__name__ == "OutOfMemoryError":  # torch's class; torch is not imported for this check
-        return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
+    if (
+        type(error).__name__ == "OutOfMemoryError"
+    ):  # torch's class; torch is not imported for this check
+        return _fail(
+            "the device is out of memory: lower --segment-tokens, or use --device cpu",
+            1,
+        )
     raise error
 
 
@@ -133,5 +160,8 @@ def _fail(message: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    """Send buffered output to the null device; writing it when the interpreter exits would fail again."""
+    """Send buffered output to the null device.
+
+    Writing it when the interpreter exits would fail again.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,7 @@
-"""``spscanner batch``: scan many questions and documents from files; an interrupted run keeps finished parts."""
+"""``spscanner batch``: scan many questions and documents from files.
+
+An interrupted run keeps finished parts.
+"""
 
 import sys
 from pathlib import Path
@@ -38,32 +41,46 @@ INCOMPLETE = 3
 @grouped
 def batch(
     inputs: list[str] = argument(
-        "Parquet or JSONL files; with --query or --queries also text, Markdown, HTML, PDF or DOCX; or folders.",
+        "Parquet or JSONL files; with --query or --queries also text, Markdown, HTML,"
+        " PDF or DOCX; or folders.",
         "INPUT...",
     ),
     out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
-    query: list[str] | None = option(None, "Questions for each document, quoted.", "QUESTION..."),
-    queries: str | None = option(None, "Questions (id, query) for each document: JSONL or Parquet.", "FILE"),
-    top_k: str = option("10", 'Sentences to keep from each document: a number, a share below 1, or "all".'),
+    query: list[str] | None = option(
+        None, "Questions for each document, quoted.", "QUESTION..."
+    ),
+    queries: str | None = option(
+        None, "Questions (id, query) for each document: JSONL or Parquet.", "FILE"
+    ),
+    top_k: str = option(
+        "10",
+        'Sentences to keep from each document: a number, a share below 1, or "all".',
+    ),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
     texts: bool = option(True, "Write the text of sentences as well as their spans."),
-    id_column: str = option("id", "Column of a row's id; without the column, the id is FILE:ROW."),
+    id_column: str = option(
+        "id", "Column of a row's id; without the column, the id is FILE:ROW."
+    ),
     query_column: str = option("query", "Column of the question."),
     text_column: str = option("text", "Column of the document's text."),
-    rows_per_part: int = option(500, "Rows read together and written to one part; fewer if long.", least=1),
+    rows_per_part: int = option(
+        500, "Rows read together and written to one part; fewer if long.", least=1
+    ),
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
     progress: bool = PROGRESS,
 ) -> None:
-    """Scan pairs of a question and a document, or the same questions on each document; write results to files.
+    """Scan pairs of a question and a document, or the same questions on each document.
+
+    Write results to files.
 
     Each pair is read on its own, as `spscanner scan` reads one FILE.
     """
     from spscanner_rag.apps.batch import Columns, RowReader, plan_of, run_batch
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
-    from spscanner_rag.lab.evaluation.records import identity_of
+    from spscanner_rag.baselines.identity import identity_of
 
     columns = Columns(id_column, query_column, text_column)
     selection = checked_selection(top_k, threshold=threshold)
@@ -113,16 +130,20 @@ def _write_summary(done: "Progress", out: Path) -> None:
     found = f", {done.found:,} parts of an earlier run" if done.found else ""
     errors = f", {done.errors:,} of them with an error" if done.errors else ""
     lines = [
-        f"{done.rows:,} rows{errors}, {done.tokens:,} tokens in {done.done:,} parts{found}: "
-        f"{one_line(str(out))}"
+        f"{done.rows:,} rows{errors}, {done.tokens:,} tokens in {done.done:,}"
+        f" parts{found}: {one_line(str(out))}"
     ]
     if done.failures:
         lines.append(
-            f"{len(done.failures):,} of {done.parts:,} parts were not written; run the same command to try again"
+            f"{len(done.failures):,} of {done.parts:,} parts were not written; run the"
+            " same command to try again"
         )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if done.repeated:
         first = one_line(done.repeated[0])[:80]
-        tell(f"{len(done.repeated):,} rows have the same id as an earlier one (first: {first!r})")
+        tell(
+            f"{len(done.repeated):,} rows have the same id as an earlier one (first:"
+            f" {first!r})"
+        )
     for failure in done.failures[:10]:
         tell(failure)

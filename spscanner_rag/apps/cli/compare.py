@@ -41,7 +41,8 @@ value for each evidence sentence: whether at least half of it lies inside the pi
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
-"""Default picks by unit, about the same amount of text each; the paper equates 1 chunk with 10 sentences."""
+"""Default picks by unit, about the same amount of text each; the paper equates 1
+chunk with 10 sentences."""
 
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
@@ -54,49 +55,74 @@ def compare(
     computes: RetrieverOptions,
     top_k: str | None = option(
         None,
-        "Picks per retriever: a number, or one per unit; default: 10 sentences, 1 chunk, 3 passages, 1 document.",
+        "Picks per retriever: a number, or one per unit; default: 10 sentences, 1"
+        " chunk, 3 passages, 1 document.",
         "NUMBER,...",
     ),
     evidence: str | None = option(
-        None, "Answering spans of a single FILE, in characters from 0, END excluded.", "START-END,..."
+        None,
+        "Answering spans of a single FILE, in characters from 0, END excluded.",
+        "START-END,...",
     ),
     output: OutputOptions,
     count_tokens: str | None = option(
-        None, "Token counter, e.g. o200k_base; default: the first scanner's, else the bundled.", "ENCODING"
+        None,
+        "Token counter, e.g. o200k_base; default: the first scanner's, else the"
+        " bundled.",
+        "ENCODING",
     ),
     progress: bool = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
-    Each retriever has a column, which marks what only it found and, with --evidence, what it missed. Each FILE is
-    a separate document, and each retriever ranks all of them together.
+    Each retriever has a column, which marks what only it found and, with --evidence,
+    what it missed. Each FILE is a separate document, and each retriever ranks all of
+    them together.
     """
-    from spscanner_rag.apps.compare.comparison import check_evidence_spans, check_top_k, compare_together
+    from spscanner_rag.apps.compare.comparison import (
+        check_evidence_spans,
+        check_top_k,
+        compare_together,
+    )
     from spscanner_rag.apps.compare.views import retriever_progress
-    from spscanner_rag.lab.retriever_names import scorer_of
+    from spscanner_rag.baselines.names import scorer_of
     from spscanner_rag.scan.devices import use_threads
 
     check_query(query, "--query")
     settings = {
-        each.retriever if each.unit == "sentence" else f"{each.retriever} ({each.unit})": each
+        (
+            each.retriever
+            if each.unit == "sentence"
+            else f"{each.retriever} ({each.unit})"
+        ): each
         for each in computes.settings
     }
     picks = _picks(top_k, computes.units)
     numbers = [picks[each.unit] for each in computes.settings]
     check_top_k(numbers, len(settings))
     check_counter(count_tokens)
-    matches = [_SPAN.fullmatch(word) for word in evidence.split(",")] if evidence is not None else []
+    matches = (
+        [_SPAN.fullmatch(word) for word in evidence.split(",")]
+        if evidence is not None
+        else []
+    )
     if None in matches:
         raise ValueError(
-            f"--evidence: got {evidence!r}; expected START-END,..., such as 120-188, in characters from 0"
+            f"--evidence: got {evidence!r}; expected START-END,..., such as 120-188, in"
+            " characters from 0"
         )
     spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
-        raise ValueError(f"--format: got {output.form}; expected text, json or html for a comparison")
+        raise ValueError(
+            f"--format: got {output.form}; expected text, json or html for a comparison"
+        )
     documents = output.read(files)
     check_evidence_spans(spans, documents)
     use_threads(computes.threads)
-    scorers = {label: scorer_of(own.retriever, computes.loading(own.unit)) for label, own in settings.items()}
+    scorers = {
+        label: scorer_of(own.retriever, computes.loading(own.unit))
+        for label, own in settings.items()
+    }
     turns = len(documents) * len(scorers)
     with retriever_progress(progress, turns) as started:
         comparisons = compare_together(
@@ -117,10 +143,13 @@ def _picks(value: str | None, units: list[str]) -> dict[str, int]:
     if value is None:
         return picks
     words = value.split(",")
-    numbers = [int(word) for word in words if re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII)]
+    numbers = [
+        int(word) for word in words if re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII)
+    ]
     if len(numbers) < len(words) or len(words) not in (1, len(units)):
         raise ValueError(
-            f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
+            f"--top-k: got {value!r}; expected one whole number, or one for each of"
+            f" {', '.join(units)}"
         )
     if len(numbers) == 1:
         return dict.fromkeys(picks, numbers[0])

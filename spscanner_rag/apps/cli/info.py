@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from spscanner_rag.checkpoint import Checkpoint
     from spscanner_rag.scanner import Scanner
 
-_PACKAGES = ("torch", "tokenizers", "numpy", "sentencex", "nltk", "tiktoken", "huggingface_hub")
+_PACKAGES = (
+    "torch",
+    "tokenizers",
+    "numpy",
+    "sentencex",
+    "nltk",
+    "tiktoken",
+    "huggingface_hub",
+)
 _OPTIONAL_PACKAGES = ("mamba-ssm", "triton")
 
 Facts = list[tuple[str, str]]
@@ -20,8 +28,12 @@ Facts = list[tuple[str, str]]
 
 @grouped
 def info(
-    model: str | None = argument("Checkpoint: a folder or a Hub id; default: the bundled one.", default=None),
-    training: bool = option(False, "Also show everything that the checkpoint records of its training."),
+    model: str | None = argument(
+        "Checkpoint: a folder or a Hub id; default: the bundled one.", default=None
+    ),
+    training: bool = option(
+        False, "Also show everything that the checkpoint records of its training."
+    ),
     *,
     computes: ScannerOptions,
 ) -> None:
@@ -32,10 +44,17 @@ def info(
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
     recorded = [
-        (".".join(path), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        (
+            ".".join(path),
+            ", ".join(map(str, value)) if isinstance(value, list) else str(value),
+        )
         for path, value in leaves(scanner.checkpoint.settings.training)
     ]
-    told = f"{len(recorded)} facts are recorded; --training shows them" if recorded else "nothing recorded"
+    told = (
+        f"{len(recorded)} facts are recorded; --training shows them"
+        if recorded
+        else "nothing recorded"
+    )
     print_facts("Checkpoint", [*_checkpoint(scanner), ("training", told)], sys.stdout)
     if training and recorded:
         print_facts("Training, as recorded in the checkpoint", recorded, sys.stdout)
@@ -43,9 +62,18 @@ def info(
 
 def _versions() -> Facts:
     python = f"{platform.python_version()} on {platform.platform()}"
-    found = {package: _version(package) for package in (*_PACKAGES, *_OPTIONAL_PACKAGES)}
-    optional = ", ".join(f"{package} {found.pop(package)}" for package in _OPTIONAL_PACKAGES)
-    return [("spscanner-rag", __version__), ("Python", python), *found.items(), ("optional", optional)]
+    found = {
+        package: _version(package) for package in (*_PACKAGES, *_OPTIONAL_PACKAGES)
+    }
+    optional = ", ".join(
+        f"{package} {found.pop(package)}" for package in _OPTIONAL_PACKAGES
+    )
+    return [
+        ("spscanner-rag", __version__),
+        ("Python", python),
+        *found.items(),
+        ("optional", optional),
+    ]
 
 
 def _version(package: str) -> str:
@@ -64,34 +92,66 @@ def _runtime(scanner: "Scanner") -> Facts:
 
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),
-        ("dtype", f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})"),
+        (
+            "dtype",
+            f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})",
+        ),
         ("backend", f"{scanner.backend} ({scanner.backend_reason})"),
-        ("threads", f"{torch.get_num_threads()} (this process may use {usable_cores()} physical cores)"),
+        (
+            "threads",
+            (
+                f"{torch.get_num_threads()} (this process may use {usable_cores()}"
+                " physical cores)"
+            ),
+        ),
     ]
 
 
 def _checkpoint(scanner: "Scanner") -> Facts:
-    from spscanner_rag.lab.training.model_card import lexical_names
+    from spscanner_rag.checkpoint.config import lexical_names
 
     checkpoint = scanner.checkpoint
     config, settings = checkpoint.model.config, checkpoint.settings
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
     windows, reanchor = settings.window_tokens, settings.reanchor_tokens
-    rest = f"{parameters - embedding:,} without the embedding of {config.vocab_size:,} tokens"
+    rest = (
+        f"{parameters - embedding:,} without the embedding of {config.vocab_size:,}"
+        " tokens"
+    )
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
         ("layout", "published scanner" if checkpoint.published else "spscanner"),
         ("parameters", f"{parameters:,} ({rest})"),
-        ("layers", f"{config.n_layer} of width {config.d_model}, state {config.d_state}"),
+        (
+            "layers",
+            f"{config.n_layer} of width {config.d_model}, state {config.d_state}",
+        ),
         ("segmenter", settings.segmenter),
-        ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
-        ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
+        (
+            "windows",
+            (
+                f"{windows:,} tokens, half overlapping"
+                if windows
+                else "none: one pass over any length"
+            ),
+        ),
+        (
+            "re-anchoring",
+            f"question repeated every {reanchor:,} tokens" if reanchor else "none",
+        ),
         ("lexical channel", ", ".join(lexical_names(settings)) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
         ("encoder", _encoder(checkpoint)),
-        ("SHA-256", f"checked: {', '.join(checkpoint.verified)}" if checkpoint.verified else "none to check"),
+        (
+            "SHA-256",
+            (
+                f"checked: {', '.join(checkpoint.verified)}"
+                if checkpoint.verified
+                else "none to check"
+            ),
+        ),
     ]
 
 
@@ -99,4 +159,7 @@ def _encoder(checkpoint: "Checkpoint") -> str:
     if checkpoint.encoder_file is None:
         return "none"
     shape = checkpoint.encoder_file.shape
-    return f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices in int8"
+    return (
+        f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices"
+        " in int8"
+    )

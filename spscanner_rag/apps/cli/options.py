@@ -17,6 +17,7 @@ import typer.core
 from typer.models import OptionInfo
 
 from spscanner_rag.apps.cache import ReadCache
+from spscanner_rag.baselines.names import short_usages
 from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import read, read_all
@@ -26,8 +27,8 @@ from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
     from spscanner_rag.baselines.base import UnitKind
-    from spscanner_rag.lab.evaluation.settings import Setting
-    from spscanner_rag.lab.retriever_names import Options
+    from spscanner_rag.baselines.register import LoadOptions
+    from spscanner_rag.baselines.settings import Setting
     from spscanner_rag.scanner import Scanner
 
 
@@ -40,7 +41,9 @@ def option(
     least: float | None = None,
     most: float | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
-    """Declare an option, which is required if the default is ``...``; the help does not show None or "".
+    """Declare an option, which is required if the default is ``...``.
+
+    The help does not show None or "".
 
     ``least`` and ``most`` bound a number.
     """
@@ -60,15 +63,31 @@ def argument(meaning: str, metavar: str | None = None, default: object = ...) ->
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
-FILES = argument("Text, Markdown, HTML, PDF or DOCX, or folders of them; - is standard input.", "FILE...")
+FILES = argument(
+    "Text, Markdown, HTML, PDF or DOCX, or folders of them; - is standard input.",
+    "FILE...",
+)
 QUERY = option(..., "The question.", names=("--query", "-q"))
 MODEL = option(None, "Checkpoint: a folder or a Hub id; default: the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
-THREADS = option(None, "CPU threads; default: physical cores, or OMP_NUM_THREADS if less.", "N", least=1)
-TOKENIZER = option(None, "For checkpoints without one: a tokenizer.json, its folder or a Hub id.", "PATH")
-SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default: the scanner's.")
+THREADS = option(
+    None,
+    "CPU threads; default: physical cores, or OMP_NUM_THREADS if less.",
+    "N",
+    least=1,
+)
+TOKENIZER = option(
+    None,
+    "For checkpoints without one: a tokenizer.json, its folder or a Hub id.",
+    "PATH",
+)
+SEGMENT_TOKENS = option(
+    None, "Tokens the model reads at a time; default: the scanner's."
+)
 CACHE = option(
-    True, "Keep files' texts and vectors in a cache folder ($SPSCANNER_CACHE).", names=["--cache/--no-cache"]
+    True,
+    "Keep files' texts and vectors in a cache folder ($SPSCANNER_CACHE).",
+    names=["--cache/--no-cache"],
 )
 PROGRESS = typer.Option(
     None,
@@ -92,11 +111,20 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             hints = get_type_hints(parameter.annotation)
-            own = [(each.name, each.default, hints[each.name]) for each in fields(parameter.annotation)]
+            own = [
+                (each.name, each.default, hints[each.name])
+                for each in fields(parameter.annotation)
+            ]
         for each, info, kind in own:
-            if isinstance(info, OptionInfo) and info.default is False and not info.param_decls:
+            if (
+                isinstance(info, OptionInfo)
+                and info.default is False
+                and not info.param_decls
+            ):
                 info.param_decls = (f"--{each.replace('_', '-')}",)
-            flat[each] = inspect.Parameter(each, parameter.KEYWORD_ONLY, default=info, annotation=kind)
+            flat[each] = inspect.Parameter(
+                each, parameter.KEYWORD_ONLY, default=info, annotation=kind
+            )
 
     @wraps(command)
     def called(**options: Any) -> None:  # noqa: ANN401 - values from the command line
@@ -107,7 +135,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**options, **made)
 
     called.__signature__ = signature.replace(parameters=list(flat.values()))  # type: ignore[attr-defined]
-    called.__annotations__ = {name: parameter.annotation for name, parameter in flat.items()}
+    called.__annotations__ = {
+        name: parameter.annotation for name, parameter in flat.items()
+    }
     return called
 
 
@@ -121,7 +151,10 @@ class ScannerOptions:
     tokenizer: str | None = TOKENIZER
 
     def scanner(
-        self, model: str | None, segment_tokens: int | None = None, cache: ReadCache | None = None
+        self,
+        model: str | None,
+        segment_tokens: int | None = None,
+        cache: ReadCache | None = None,
     ) -> "Scanner":
         """Load a checkpoint (None: the bundled one) that keeps its sentence vectors in ``cache``."""
         from spscanner_rag import Scanner
@@ -145,24 +178,33 @@ class RetrieverOptions(ScannerOptions):
 
     retrievers: str = option(
         "scanner,bm25,dense",
-        "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], mamba:MODEL, "
-        "propositions:MODEL, latechunking[:MODEL], remote:URL, blocksearch:MODEL, hybrid:A+B, 'cascade:A>B@M'.",
+        f"{', '.join(short_usages())}.",
         "NAME,...",
     )
     unit: str = option(
         "sentence",
-        "sentence, chunk (300 words) or chunk:WORDS, passage, document; a scanner ranks sentences only.",
+        "sentence, chunk (300 words) or chunk:WORDS, passage, document; a scanner ranks"
+        " sentences only.",
         "UNIT,...",
     )
     dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
-    trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
+    trust_remote_code: bool = option(
+        False, "Let models from the Hub run their own code."
+    )
 
-    def loading(self, unit: str = "sentence", titles: dict[str, str] | None = None) -> "Options":
-        """Return the loading options for retrievers that rank units of this kind; loading checks the kind."""
-        from spscanner_rag.lab.retriever_names import Options
+    def loading(
+        self, unit: str = "sentence", titles: dict[str, str] | None = None
+    ) -> "LoadOptions":
+        """Return the loading options for retrievers that rank units of this kind.
+
+        Loading checks the kind.
+        """
+        from spscanner_rag.baselines.register import LoadOptions
 
         own: UnitKind = unit  # type: ignore[assignment]
-        return Options(own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer)
+        return LoadOptions(
+            own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer
+        )
 
     @cached_property
     def units(self) -> list[str]:
@@ -177,8 +219,8 @@ class RetrieverOptions(ScannerOptions):
     @cached_property
     def settings(self) -> "list[Setting]":
         """Every retriever, with every kind of unit that it ranks."""
-        from spscanner_rag.lab.evaluation.settings import settings_of
-        from spscanner_rag.lab.retriever_names import check_name
+        from spscanner_rag.baselines.names import check_name
+        from spscanner_rag.baselines.settings import settings_of
 
         names = names_in("--retrievers", self.retrievers)
         for name in names:
@@ -214,17 +256,25 @@ class OutputOptions:
     output_format: OutputFormat | None = option(
         None, "Default: by the ending of --out, else text.", names=["--format"]
     )
-    json: bool = option(False, "Same as --format jsonl: one line of JSON per passage, for pipes.")
+    json: bool = option(
+        False, "Same as --format jsonl: one line of JSON per passage, for pipes."
+    )
     out: Path | None = option(
         None,
-        "File to write instead of standard output; its ending (.txt .json .jsonl .html .md .csv .pdf) "
-        "decides the format; a PDF is a copy of the document with its best sentences highlighted.",
+        "File to write instead of standard output; its ending (.txt .json .jsonl .html"
+        " .md .csv .pdf) decides the format; a PDF is a copy of the document with its"
+        " best sentences highlighted.",
     )
-    text_out: Path | None = option(None, "File for the text that was read from a single document.")
+    text_out: Path | None = option(
+        None, "File for the text that was read from a single document."
+    )
 
     @cached_property
     def form(self) -> OutputFormat:
-        """The requested format, else that of the ending; text for standard output and for devices."""
+        """The requested format, else that of the ending.
+
+        Text for standard output and for devices.
+        """
         if self.json or self.output_format is not None:
             return self.output_format or OutputFormat.LINES
         if self.out is None or is_special(self.out):
@@ -233,12 +283,16 @@ class OutputOptions:
         if known is None:
             got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
             raise ValueError(
-                f"--out {self.out}: got {got}; expected one of {', '.join(ENDINGS)}, or --format with it"
+                f"--out {self.out}: got {got}; expected one of {', '.join(ENDINGS)}, or"
+                " --format with it"
             )
         return known
 
     def read(
-        self, paths: Sequence[str], cache: ReadCache | None = None, progress: bool = False
+        self,
+        paths: Sequence[str],
+        cache: ReadCache | None = None,
+        progress: bool = False,
     ) -> list[TextFile]:
         """Read files and folders, refuse to overwrite them, and report what is left out of a folder."""
         from spscanner_rag.apps.pages.terminal import page_progress
@@ -247,9 +301,13 @@ class OutputOptions:
         check_output(self.text_out, paths, "--text-out")
         reader = cache.read if cache else read
         with page_progress(progress) as start:
-            documents = read_all(paths, tell, lambda path: reader(path, progress=start(path)))
+            documents = read_all(
+                paths, tell, lambda path: reader(path, progress=start(path))
+            )
         if self.text_out and len(documents) > 1:
-            raise ValueError(f"--text-out: got {len(documents)} documents; expected a single one")
+            raise ValueError(
+                f"--text-out: got {len(documents)} documents; expected a single one"
+            )
         check_output(self.out, [document.path for document in documents])
         return documents
 
@@ -265,7 +323,10 @@ class OutputOptions:
 
 
 def checked_selection(top_k: str, **options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
-    """Check options before reading a file or loading a model; errors name options as the command line does."""
+    """Check options before reading a file or loading a model.
+
+    Errors name options as the command line does.
+    """
     best: float | str | None = None if top_k == "all" else top_k
     for kind in (float, int):
         with suppress(ValueError):
@@ -274,12 +335,19 @@ def checked_selection(top_k: str, **options: Any) -> Selection:  # noqa: ANN401 
         return Selection(top_k=best, **options)
     except ValueError as error:  # its message begins with the name of the argument
         name, colon, rest = str(error).partition(":")
-        rest = re.sub(", or None( for no budget)?(?=:|$)", "", rest.replace("None for all", '"all"'))
+        rest = re.sub(
+            ", or None( for no budget)?(?=:|$)",
+            "",
+            rest.replace("None for all", '"all"'),
+        )
         raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
 
 
 def names_in(option: str, value: str) -> list[str]:
-    """The names in a comma-separated option; ``ValueError`` if one is empty or given twice."""
+    """The names in a comma-separated option.
+
+    ``ValueError`` if one is empty or given twice.
+    """
     names = [name.strip() for name in value.split(",")]
     if not all(names):
         raise ValueError(f"{option}: got {value!r}; expected names separated by commas")
@@ -290,7 +358,9 @@ def names_in(option: str, value: str) -> list[str]:
 
 def tell(message: str) -> None:
     """Write a line to standard error."""
-    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))
+    sys.stderr.write(
+        encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8")
+    )
 
 
 class SeveralValues(typer.core.TyperCommand):
@@ -298,10 +368,16 @@ class SeveralValues(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
         """Put the flag of such an option before each of its words, then parse."""
-        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
-        repeatable = {flag for option in options if option.multiple for flag in option.opts}
+        options = [
+            param for param in self.get_params(ctx) if param.param_type_name == "option"
+        ]
+        repeatable = {
+            flag for option in options if option.multiple for flag in option.opts
+        }
         spread: list[str] = []
-        flag = before = ""  # the option that takes the current words, and the previous word
+        flag = before = (
+            ""  # the option that takes the current words, and the previous word
+        )
         for word in args:
             if word.startswith("-") and word != "-":
                 flag = word if word in repeatable else ""

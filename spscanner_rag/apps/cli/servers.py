@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spscanner_rag.apps.cache import ReadCache, cache_folder
-from spscanner_rag.apps.cli.options import CACHE, MODEL, ScannerOptions, argument, grouped, option
+from spscanner_rag.apps.cli.options import (
+    CACHE,
+    MODEL,
+    ScannerOptions,
+    argument,
+    grouped,
+    option,
+)
 from spscanner_rag.files.reading import read
 from spscanner_rag.text.extras import install_line
 
@@ -23,10 +30,15 @@ TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 def serve(
     *,
     model: str | None = MODEL,
-    host: str = option("127.0.0.1", "Address to listen at; one that other machines can reach needs a token."),
+    host: str = option(
+        "127.0.0.1",
+        "Address to listen at; one that other machines can reach needs a token.",
+    ),
     port: int = option(8000, "Port; 0 picks a free one.", least=0, most=65535),
     token_file: Path | None = option(
-        None, f"File with the clients' token; default: the variable {TOKEN_VARIABLE}, if set."
+        None,
+        f"File with the clients' token; default: the variable {TOKEN_VARIABLE}, if"
+        " set.",
     ),
     max_seconds: float = option(120, "Most seconds to answer a request."),
     max_body_mb: int = option(16, "Largest request, in MiB."),
@@ -36,8 +48,9 @@ def serve(
 ) -> None:
     """Answer HTTP requests: rerank, in the formats of Cohere's and TEI's clients, and scan.
 
-    Forward passes are shared by the requests of all clients. SIGTERM and Ctrl-C let running requests finish. Each
-    request is logged to standard error as one line of JSON, without texts.
+    Forward passes are shared by the requests of all clients. SIGTERM and Ctrl-C let
+    running requests finish. Each request is logged to standard error as one line of
+    JSON, without texts.
     """
     try:
         import uvicorn
@@ -45,7 +58,9 @@ def serve(
         from spscanner_rag.apps.serving.access import Limits, access_log, config_of
         from spscanner_rag.apps.serving.app import create_app
     except ImportError as error:
-        raise ImportError(f"serving needs {error.name}: {install_line('serve')}") from error
+        raise ImportError(
+            f"serving needs {error.name}: {install_line('serve')}"
+        ) from error
     limits = Limits(
         seconds=max_seconds,
         body_bytes=max_body_mb * 2**20,
@@ -58,11 +73,12 @@ def serve(
         token = token_file.expanduser().read_text(encoding="utf-8").strip()
     if token is None and not _is_local(host):
         raise ValueError(
-            f"--host: got {host!r} without a token, so anyone could use the scanner; set {TOKEN_VARIABLE}, give "
-            "--token-file, or listen at 127.0.0.1"
+            f"--host: got {host!r} without a token, so anyone could use the scanner;"
+            f" set {TOKEN_VARIABLE}, give --token-file, or listen at 127.0.0.1"
         )
     app = create_app(_ready(computes.scanner(model)), token=token, limits=limits)
-    # Otherwise Python's garbage collector would traverse the libraries' objects repeatedly, 100 ms each time.
+    # Otherwise Python's garbage collector would traverse the libraries' objects
+    # repeatedly, 100 ms each time.
     gc.collect()
     gc.freeze()
     handler = logging.StreamHandler(sys.stderr)
@@ -82,11 +98,14 @@ def _is_local(host: str) -> bool:
 
 @grouped
 def mcp(
-    folders: list[Path] = argument("Folders whose files may be read; nothing outside is read.", "FOLDER..."),
+    folders: list[Path] = argument(
+        "Folders whose files may be read; nothing outside is read.", "FOLDER..."
+    ),
     *,
     port: int | None = option(
         None,
-        "Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input; 0 picks a free port.",
+        "Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input;"
+        " 0 picks a free port.",
         least=0,
         most=65535,
     ),
@@ -96,25 +115,31 @@ def mcp(
 ) -> None:
     """Let an agent search the documents in folders, as a server of the Model Context Protocol.
 
-    Its tools are search_document, search_folder and read_passage; they only read. It talks to the host that
-    started it over standard input and output.
+    Its tools are search_document, search_folder and read_passage; they only read. It
+    talks to the host that started it over standard input and output.
     """
     if missing := [folder for folder in folders if not folder.is_dir()]:
-        raise ValueError(f"{missing[0]}: no such folder; expected folders whose files may be read")
+        raise ValueError(
+            f"{missing[0]}: no such folder; expected folders whose files may be read"
+        )
     try:
         import uvicorn
 
         from spscanner_rag.apps.mcp import Library, create_server
         from spscanner_rag.apps.serving.access import config_of
     except ImportError as error:
-        raise ImportError(f"an MCP server needs {error.name}: {install_line('mcp')}") from error
+        raise ImportError(
+            f"an MCP server needs {error.name}: {install_line('mcp')}"
+        ) from error
     kept = ReadCache(cache_folder()) if cache else None
     scanner = _ready(computes.scanner(model, cache=kept))
     server = create_server(Library(scanner, folders, kept.read if kept else read))
     if port is None:
         server.run()
     else:
-        app = server.streamable_http_app(stateless_http=True, max_request_body_size=16 * 2**20)
+        app = server.streamable_http_app(
+            stateless_http=True, max_request_body_size=16 * 2**20
+        )
         uvicorn.Server(config_of(app, port=port, grace=5)).run()
 
 

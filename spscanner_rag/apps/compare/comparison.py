@@ -13,8 +13,19 @@ from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_to
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
-from spscanner_rag.scorers import Scorer, check_query, score_batch, segment, words_together
+from spscanner_rag.results.coverage import (
+    NEVER,
+    Spans,
+    evidence_ranks,
+    evidence_sentences,
+)
+from spscanner_rag.scorers import (
+    Scorer,
+    check_query,
+    score_batch,
+    segment,
+    words_together,
+)
 from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
@@ -40,17 +51,17 @@ def compare(
 
     Parameters
     ----------
-    scorers : mapping of str to Scorer
-        Retrievers by name: a `Scanner`, baselines, or anything else that scores units. At most 8.
-    top_k : int or sequence of int, default 10
-        Number of units that each retriever picks, 1 to 500, or one number for each retriever.
+    scorers : mapping of str to Scorer Retrievers by name: a `Scanner`, baselines, or
+        anything else that scores units. At most 8.
+    top_k : int or sequence of int, default 10 Number of units that each retriever
+        picks, 1 to 500, or one number for each retriever.
     evidence : iterable of (int, int)
         Character spans of the text that answer the question, end excluded.
-    count_tokens : callable or str, optional
-        As for `ScanResult.select`, the same for all retrievers. Default: the counter of the first scorer that has
-        one, else the bundled checkpoint's.
-    path, started : optional
-        Where the document was read from, for display; a function called with each retriever's name when it begins.
+    count_tokens : callable or str, optional As for `ScanResult.select`, the same for
+        all retrievers. Default: the counter of the first scorer that has one, else the
+        bundled checkpoint's.
+    path, started : optional Where the document was read from, for display; a function
+        called with each retriever's name when it begins.
 
     Raises
     ------
@@ -82,8 +93,9 @@ def compare_together(
 ) -> list[Comparison]:
     """Compare as `compare`, but on several documents, which each retriever ranks together.
 
-    ``top_k`` counts the picks from all documents together, and ``started`` is called for each retriever and
-    document. ``evidence`` needs a single document. Several documents are one collection.
+    ``top_k`` counts the picks from all documents together, and ``started`` is called
+    for each retriever and document. ``evidence`` needs a single document. Several
+    documents are one collection.
     """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
@@ -95,7 +107,14 @@ def compare_together(
         for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
     ]
     return [
-        _comparison(query, document, dict(zip(scorers, own, strict=True)), spans, counted_by, counter)
+        _comparison(
+            query,
+            document,
+            dict(zip(scorers, own, strict=True)),
+            spans,
+            counted_by,
+            counter,
+        )
         for document, own in zip(documents, zip(*answers, strict=True), strict=True)
     ]
 
@@ -110,8 +129,13 @@ def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
                 "path": each.document.path,
                 "characters": len(each.text),
                 "evidence": each.evidence,
-                "evidence_sentences": [_quoted(each.document, *span) for span in each.evidence_sentences],
-                "retrievers": [_retrieval(each.document, retrieval) for retrieval in each.retrievals],
+                "evidence_sentences": [
+                    _quoted(each.document, *span) for span in each.evidence_sentences
+                ],
+                "retrievers": [
+                    _retrieval(each.document, retrieval)
+                    for retrieval in each.retrievals
+                ],
             }
             for each in comparisons
         ],
@@ -121,7 +145,12 @@ def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 def _retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, Any]:
     facts = ("name", "units", "seconds", "seconds_again", "tokens", "only", "found")
     picks = [
-        {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
+        {
+            "rank": pick.rank,
+            "score": pick.score,
+            "tokens": pick.tokens,
+            "only": pick.only,
+        }
         | _quoted(document, pick.start, pick.end)
         for pick in retrieval.picks
     ]
@@ -133,38 +162,53 @@ def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
-    """Return a number of picks per retriever; ``ValueError`` for bad numbers, or no or too many retrievers."""
+    """Return a number of picks per retriever.
+
+    ``ValueError`` for bad numbers, or no or too many retrievers.
+    """
     if not 1 <= retrievers <= MOST_RETRIEVERS:
-        raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
+        raise ValueError(
+            f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}"
+        )
     numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
     if len(numbers) != retrievers:
         raise ValueError(
-            f"top_k: got {len(numbers)} numbers for {retrievers} retrievers; expected one, or one for each"
+            f"top_k: got {len(numbers)} numbers for {retrievers} retrievers; expected"
+            " one, or one for each"
         )
     for number in numbers:
         if type(number) is not int or not 1 <= number <= MOST_PICKS:
-            raise ValueError(f"top_k: got {number!r}; expected a whole number from 1 to {MOST_PICKS}")
+            raise ValueError(
+                f"top_k: got {number!r}; expected a whole number from 1 to {MOST_PICKS}"
+            )
     return numbers
 
 
 def check_evidence_spans(
     evidence: Iterable[tuple[int, int]], documents: Sequence[TextFile]
 ) -> tuple[tuple[int, int], ...]:
-    """Sort spans and merge those that touch; ``ValueError`` for empty, blank or outside ones, or several texts."""
+    """Sort spans and merge those that touch.
+
+    ``ValueError`` for empty, blank or outside ones, or several texts.
+    """
     spans, text = sorted(evidence), documents[0].text
     if spans and len(documents) > 1:
         raise ValueError(
-            f"evidence: got {len(documents)} documents; expected one, whose characters are counted"
+            f"evidence: got {len(documents)} documents; expected one, whose characters"
+            " are counted"
         )
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if not 0 <= start < end <= len(text):
             raise ValueError(
-                f"evidence: got {start}-{end}; expected START-END with 0 <= START < END <= {len(text)}, the "
-                "characters of the document"
+                f"evidence: got {start}-{end}; expected START-END with 0 <= START < END"
+                f" <= {len(text)}, the characters of the document"
             )
         if text[start:end].isspace():
-            raise ValueError(f"evidence: got {start}-{end}, which is white space; expected words that answer")
+            raise ValueError(
+                f"evidence: got {start}-{end}, which is white space; expected words"
+                " that answer"
+            )
         if merged and start <= merged[-1][1]:
             start, end = merged[-1][0], max(end, merged.pop()[1])
         merged.append((start, end))
@@ -180,13 +224,24 @@ class _Answer(NamedTuple):
 
 
 def _ask(
-    query: str, documents: Sequence[TextFile], scorer: Scorer, number: int, started: Callable[[], object]
+    query: str,
+    documents: Sequence[TextFile],
+    scorer: Scorer,
+    number: int,
+    started: Callable[[], object],
 ) -> list[_Answer]:
-    """Ask one retriever a question about each document; its picks are the best of all documents."""
+    """Ask one retriever a question about each document.
+
+    Its picks are the best of all documents.
+    """
     collection = None
     if len(documents) > 1:
-        collection = words_together(scorer, (segment(scorer, each.text, each.blocks) for each in documents))
-    _timed(scorer, query, TextFile("", WARM_UP), None)  # so loading and compiling at first use is not timed
+        collection = words_together(
+            scorer, (segment(scorer, each.text, each.blocks) for each in documents)
+        )
+    _timed(
+        scorer, query, TextFile("", WARM_UP), None
+    )  # so loading and compiling at first use is not timed
     results, seconds, again = [], [], []
     for document in documents:
         started()
@@ -205,7 +260,9 @@ def _timed(
     """The units of a document, their logits, and the seconds for cutting and scoring."""
     began = time.perf_counter()
     units = segment(scorer, document.text, document.blocks)
-    logits = next(score_batch(scorer, [(query, document.text, units)], collection=collection))
+    logits = next(
+        score_batch(scorer, [(query, document.text, units)], collection=collection)
+    )
     return units, logits, time.perf_counter() - began
 
 
@@ -219,7 +276,11 @@ def _comparison(
 ) -> Comparison:
     """Compare the answers of all retrievers, by name, about one document."""
     # The evidence sentences are the same for all retrievers, whatever their units.
-    cut = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment) if evidence else []
+    cut = (
+        segment_blocks(document.text, document.blocks, SentenceSegmenter().segment)
+        if evidence
+        else []
+    )
     sentences = evidence_sentences(Spans.of(cut), evidence)
     chosen = [
         Spans.of([Unit(pick.start, pick.end, "") for pick in answer.best.picks])
@@ -228,12 +289,21 @@ def _comparison(
     retrievals = []
     for i, (name, (best, seconds, again)) in enumerate(answers.items()):
         picks = tuple(
-            Pick(each.start, each.end, each.score, best.ranks[each.start], counter(each.text), alone)
+            Pick(
+                each.start,
+                each.end,
+                each.score,
+                best.ranks[each.start],
+                counter(each.text),
+                alone,
+            )
             for each, alone in zip(best.picks, _only(i, chosen), strict=True)
         )
         by_rank = -np.arange(len(picks), dtype=np.float64)
         found = tuple((evidence_ranks(chosen[i], by_rank, sentences) < NEVER).tolist())
-        retrievals.append(Retrieval(name, len(best.result.logits), picks, seconds, found, again))
+        retrievals.append(
+            Retrieval(name, len(best.result.logits), picks, seconds, found, again)
+        )
     spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
     return Comparison(query, document, tuple(retrievals), evidence, spans, counted_by)
 
@@ -259,8 +329,12 @@ def _only(number: int, chosen: Sequence[Spans]) -> list[bool]:
     shared = np.zeros(len(mine.starts), bool)
     for other in (*chosen[:number], *chosen[number + 1 :]):
         first = np.maximum(mine.starts[:, None], other.starts)
-        common = np.minimum(mine.ends[:, None], other.ends) - first  # (mine, other) characters
-        shorter = np.minimum((mine.ends - mine.starts)[:, None], other.ends - other.starts)
+        common = (
+            np.minimum(mine.ends[:, None], other.ends) - first
+        )  # (mine, other) characters
+        shorter = np.minimum(
+            (mine.ends - mine.starts)[:, None], other.ends - other.starts
+        )
         shared |= (2 * common >= shorter).any(axis=1)
     alone: list[bool] = (~shared & (len(chosen) > 1)).tolist()
     return alone

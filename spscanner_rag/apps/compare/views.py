@@ -1,6 +1,9 @@
-"""A `Comparison`, and its views in a terminal and as one HTML page; documents are never read as markup.
+"""A `Comparison`, and its views in a terminal and as one HTML page.
 
-The page shows the best picks of each retriever, then what only one retriever found, then all picks.
+Documents are never read as markup.
+
+The page shows the best picks of each retriever, then what only one retriever found,
+then all picks.
 """
 
 import html
@@ -15,18 +18,37 @@ from rich.progress import TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.apps.pages.html_page import listed, readable, render, short_labels, short_names
-from spscanner_rag.apps.pages.terminal import captured, line_of, open_console, print_sentence, progress_bars
+from spscanner_rag.apps.pages.html_page import (
+    listed,
+    readable,
+    render,
+    short_labels,
+    short_names,
+)
+from spscanner_rag.apps.pages.terminal import (
+    captured,
+    line_of,
+    open_console,
+    print_sentence,
+    progress_bars,
+)
 from spscanner_rag.files.documents import TextFile, name_of
 
 SHOWN = 400  # characters of a pick in a terminal
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
-THINNEST, REACH = 5, 20  # minimum widths of a tick and of its clickable area, in the strip's units
+THINNEST, REACH = (
+    5,
+    20,
+)  # minimum widths of a tick and of its clickable area, in the strip's units
 
 BEST = 3  # picks of each retriever at the top of the page
 MOST_ONLY = 10  # picks of each retriever that no other found
-QUOTE, LONG_QUOTE, LONGEST = 240, 600, 2_000  # characters of a pick: in a list, among the best, and at most
+QUOTE, LONG_QUOTE, LONGEST = (
+    240,
+    600,
+    2_000,
+)  # characters of a pick: in a list, among the best, and at most
 CONTEXT = 160  # characters on each side of a pick
 
 _THE_ONE = "the evidence sentence"
@@ -36,8 +58,9 @@ _THE_ONE = "the evidence sentence"
 class Pick:
     """One unit that a retriever picked: a span of characters, and the unit's own number of tokens.
 
-    ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the retriever's best in all
-    documents compared together. ``only``: no other retriever's pick overlaps it by half of the shorter of the two.
+    ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the
+    retriever's best in all documents compared together. ``only``: no other retriever's
+    pick overlaps it by half of the shorter of the two.
     """
 
     start: int
@@ -52,9 +75,10 @@ class Pick:
 class Retrieval:
     """The result of one retriever: the number of ``units`` it cut, and its ``picks``, best first.
 
-    ``seconds`` is the time to cut and score the document, without loading a model; ``seconds_again`` is the time
-    of another question, which is shorter for a retriever that keeps what it computed for the text. ``found`` has,
-    for each evidence sentence, whether at least half of it lies inside the picks.
+    ``seconds`` is the time to cut and score the document, without loading a model;
+    ``seconds_again`` is the time of another question, which is shorter for a retriever
+    that keeps what it computed for the text. ``found`` has, for each evidence sentence,
+    whether at least half of it lies inside the picks.
     """
 
     name: str
@@ -79,9 +103,10 @@ class Retrieval:
 class Comparison:
     """The picks of several retrievers, in the order given, for one question about one document.
 
-    ``evidence`` has ascending, disjoint spans of characters that answer the question, ``evidence_sentences`` the
-    spans of the sentences that overlap it. ``counted_by`` names the token counter. The document's path is empty
-    for a text without a file. A notebook shows the page.
+    ``evidence`` has ascending, disjoint spans of characters that answer the question,
+    ``evidence_sentences`` the spans of the sentences that overlap it. ``counted_by``
+    names the token counter. The document's path is empty for a text without a file. A
+    notebook shows the page.
     """
 
     query: str
@@ -102,7 +127,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         names = ", ".join(retrieval.name for retrieval in self.retrievals)
-        return f"Comparison({self.query!r:.60}, characters={len(self.text)}, retrievers: {names})"
+        return (
+            f"Comparison({self.query!r:.60}, characters={len(self.text)}, retrievers:"
+            f" {names})"
+        )
 
     @cached_property
     def page(self) -> str:
@@ -112,15 +140,20 @@ class Comparison:
     def _repr_html_(self) -> str:
         # the frame cannot access the page around it
         return (
-            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
-            'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts"'
+            ' title="Comparison of retrievers" width="100%" height="760"'
+            ' style="border: 1px solid #8886; border-radius: 8px"></iframe>'
         )
 
 
 def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
     """Render comparisons as text, in the colours and width of ``stream``."""
     console = open_console(stream)
-    found = [each for each in comparisons if any(retrieval.picks for retrieval in each.retrievals)]
+    found = [
+        each
+        for each in comparisons
+        if any(retrieval.picks for retrieval in each.retrievals)
+    ]
     found = found or list(comparisons)
     shown = captured(console, found, partial(_print_comparison, console))
     if len(found) < len(comparisons):
@@ -130,7 +163,10 @@ def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
 
 
 def _print_comparison(console: Console, comparison: Comparison) -> None:
-    facts = f"{len(comparison.text):,} characters, tokens as counted by {comparison.counted_by}"
+    facts = (
+        f"{len(comparison.text):,} characters, tokens as counted by"
+        f" {comparison.counted_by}"
+    )
     name = line_of(console, name_of(comparison.document.path), "bold")
     console.print(name, line_of(console, facts, "dim"), soft_wrap=True)
     console.print(_summary(console, comparison))
@@ -138,10 +174,19 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
         _print_picks(console, comparison, retrieval)
     for number, (start, end) in enumerate(comparison.evidence_sentences):
         where = Text(f"\nevidence {comparison.document.where(start)}", style="cyan")
-        for is_found, verb, style in ((True, "found", "green"), (False, "missed", "red")):
-            names = [each.name for each in comparison.retrievals if each.found[number] == is_found]
+        for is_found, verb, style in (
+            (True, "found", "green"),
+            (False, "missed", "red"),
+        ):
+            names = [
+                each.name
+                for each in comparison.retrievals
+                if each.found[number] == is_found
+            ]
             if names:
-                where.append("  ").append_text(line_of(console, f"{verb} by {', '.join(names)}", style))
+                where.append("  ").append_text(
+                    line_of(console, f"{verb} by {', '.join(names)}", style)
+                )
         console.print(where, soft_wrap=True)
         print_sentence(console, comparison.text[start : min(end, start + SHOWN)], None)
 
@@ -150,7 +195,14 @@ def _summary(console: Console, comparison: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     several, known = len(comparison.retrievals) > 1, bool(comparison.evidence_sentences)
     table.add_column("retriever")
-    for head in ["picks", "of units", *["only it"] * several, *["evidence"] * known, "tokens", "seconds"]:
+    for head in [
+        "picks",
+        "of units",
+        *["only it"] * several,
+        *["evidence"] * known,
+        "tokens",
+        "seconds",
+    ]:
         table.add_column(head, justify="right")
     for retrieval in comparison.retrievals:
         found, total = sum(retrieval.found), len(retrieval.found)
@@ -159,14 +211,17 @@ def _summary(console: Console, comparison: Comparison) -> Table:
             f"{len(retrieval.picks):,}",
             f"{retrieval.units:,}",
             *[f"{retrieval.only:,}"] * several,
-            *[Text(f"{found} of {total}", "green" if found == total else "red")] * known,
+            *[Text(f"{found} of {total}", "green" if found == total else "red")]
+            * known,
             f"{retrieval.tokens:,}",
             f"{retrieval.seconds:.3f}",
         )
     return table
 
 
-def _print_picks(console: Console, comparison: Comparison, retrieval: Retrieval) -> None:
+def _print_picks(
+    console: Console, comparison: Comparison, retrieval: Retrieval
+) -> None:
     console.print()
     console.print(line_of(console, retrieval.name, "bold"), soft_wrap=True)
     for pick in retrieval.picks:
@@ -176,7 +231,11 @@ def _print_picks(console: Console, comparison: Comparison, retrieval: Retrieval)
         if comparison.touches_evidence(pick.start, pick.end):
             where.append("  evidence", style="bold green")
         console.print(where, soft_wrap=True)
-        more = f" [{pick.end - pick.start:,} characters]" if pick.end > pick.start + SHOWN else ""
+        more = (
+            f" [{pick.end - pick.start:,} characters]"
+            if pick.end > pick.start + SHOWN
+            else ""
+        )
         shown = comparison.text[pick.start : min(pick.end, pick.start + SHOWN)] + more
         print_sentence(console, shown, (pick.rank, pick.score))
 
@@ -186,7 +245,9 @@ def retriever_progress(
     visible: bool, turns: int, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Show which retriever is running; yields the ``started`` callback for `compare`."""
-    with progress_bars(visible, TimeElapsedColumn(), transient=True, stream=stream) as bars:
+    with progress_bars(
+        visible, TimeElapsedColumn(), transient=True, stream=stream
+    ) as bars:
         task, begun = bars.add_task("", total=turns), iter(range(turns))
 
         def started(name: str) -> None:
@@ -202,7 +263,9 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
     titles = short_names([comparison.document.path for comparison in comparisons])
     all_documents = [
         _Document(number, comparison, title)
-        for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
+        for number, (comparison, title) in enumerate(
+            zip(comparisons, titles, strict=True), start=1
+        )
     ]
     shown = [
         each
@@ -234,7 +297,9 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def _best_of_all(documents: Sequence["_Document"]) -> list[list[tuple["_Column", "_Shown"] | None]]:
+def _best_of_all(
+    documents: Sequence["_Document"],
+) -> list[list[tuple["_Column", "_Shown"] | None]]:
     """Row by row, the best picks of each retriever from all documents."""
     columns = []
     for own in zip(*(document.columns for document in documents), strict=True):
@@ -251,11 +316,19 @@ class _Quote:
         text, found = document.comparison.text, document.comparison.document
         page, section = found.page(start), found.section(start)
         self.line = page.name if page else f"line {found.position(start)[0]:,}"
-        place = self.line if section == self.line else ", ".join(filter(None, [section, self.line]))
+        place = (
+            self.line
+            if section == self.line
+            else ", ".join(filter(None, [section, self.line]))
+        )
         self.place = f"{place} · at {100 * start / max(1, len(text)):.0f} %"
         self.words = text[start : min(end, start + LONGEST + 1)]
-        self.before = ("…" if start > CONTEXT else "") + text[max(0, start - CONTEXT) : start]
-        self.after = text[end : end + CONTEXT] + ("…" if end + CONTEXT < len(text) else "")
+        self.before = ("…" if start > CONTEXT else "") + text[
+            max(0, start - CONTEXT) : start
+        ]
+        self.after = text[end : end + CONTEXT] + (
+            "…" if end + CONTEXT < len(text) else ""
+        )
 
     def quote(self, characters: int) -> str:
         """The beginning of the span."""
@@ -285,8 +358,15 @@ class _Tick(NamedTuple):
 class _Column:
     """The picks of one retriever from a document."""
 
-    def __init__(self, number: int, label: str, retrieval: Retrieval, document: "_Document") -> None:
-        self.number, self.label, self.retrieval, self.document = number, label, retrieval, document
+    def __init__(
+        self, number: int, label: str, retrieval: Retrieval, document: "_Document"
+    ) -> None:
+        self.number, self.label, self.retrieval, self.document = (
+            number,
+            label,
+            retrieval,
+            document,
+        )
         self.picks = [_Shown(document, number, pick) for pick in retrieval.picks]
         self.only = [shown for shown in self.picks if shown.pick.only]
 
@@ -294,17 +374,23 @@ class _Column:
         """The marks of the strip: picks, where better ones are taller, above the evidence."""
         comparison = self.document.comparison
         top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if comparison.evidence else 0)
-        last = max((pick.rank for pick in self.retrieval.picks), default=1)  # ranks count over all documents
+        last = max(
+            (pick.rank for pick in self.retrieval.picks), default=1
+        )  # ranks count over all documents
         for shown in reversed(self.picks):  # the best pick is drawn last, on top
             pick = shown.pick
             height = top * (1 - 0.6 * (pick.rank - 1) / last)
             reach = self._extent(pick.start, pick.end, REACH)
             kind = "only" if pick.only else "pick"
             yield _Tick(*self._extent(pick.start, pick.end), kind, reach, height, shown)
-        for (start, end), found in zip(comparison.evidence_sentences, self.retrieval.found, strict=True):
+        for (start, end), found in zip(
+            comparison.evidence_sentences, self.retrieval.found, strict=True
+        ):
             yield _Tick(*self._extent(start, end), "found" if found else "missed")
 
-    def _extent(self, start: int, end: int, least: float = THINNEST) -> tuple[float, float]:
+    def _extent(
+        self, start: int, end: int, least: float = THINNEST
+    ) -> tuple[float, float]:
         """The left edge and the width of a span on the strip."""
         scale = STRIP_WIDTH / max(1, len(self.document.comparison.text))
         width = max(least, (end - start) * scale)
@@ -321,13 +407,17 @@ class _Document:
         self.verdict = verdict(comparison, labels)
         self.columns = [
             _Column(column, label, retrieval, self)
-            for column, (label, retrieval) in enumerate(zip(labels, comparison.retrievals, strict=True), 1)
+            for column, (label, retrieval) in enumerate(
+                zip(labels, comparison.retrievals, strict=True), 1
+            )
         ]
 
     def evidence(self) -> Iterator[tuple[_Quote, list[_Column], list[_Column]]]:
         """Each evidence sentence, who found it, and who missed it."""
         for number, span in enumerate(self.comparison.evidence_sentences):
-            found = [column for column in self.columns if column.retrieval.found[number]]
+            found = [
+                column for column in self.columns if column.retrieval.found[number]
+            ]
             missed = [column for column in self.columns if column not in found]
             yield _Quote(self, *span), found, missed
 
@@ -338,17 +428,26 @@ def verdict(comparison: Comparison, labels: Sequence[str]) -> str:
         return _verdict_on_evidence(comparison, labels)
     if len(labels) < 2:
         return "One retriever: give several to compare them."
-    tops = [retrieval.picks[0] for retrieval in comparison.retrievals if retrieval.picks]
+    tops = [
+        retrieval.picks[0] for retrieval in comparison.retrievals if retrieval.picks
+    ]
     apart = len(tops) < len(labels) or any(
-        one.start >= other.end or other.start >= one.end for one in tops for other in tops
+        one.start >= other.end or other.start >= one.end
+        for one in tops
+        for other in tops
     )
     agreed = "do not agree on what is best" if apart else "put the same place first"
-    return f"The {len(labels)} retrievers {agreed}. Pass --evidence to see which one is right."
+    return (
+        f"The {len(labels)} retrievers {agreed}. Pass --evidence to see which one is"
+        " right."
+    )
 
 
 def _verdict_on_evidence(comparison: Comparison, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
-    found = []  # per retriever: number of evidence sentences, and the best rank of a pick that overlaps one
+    # per retriever: number of evidence sentences, and the best rank of a pick that
+    # overlaps one
+    found = []
     for retrieval in comparison.retrievals:
         pairs = zip(comparison.evidence_sentences, retrieval.found, strict=True)
         spans = [span for span, is_found in pairs if is_found]
@@ -360,14 +459,37 @@ def _verdict_on_evidence(comparison: Comparison, labels: Sequence[str]) -> str:
         found.append((len(spans), min(ranks, default=0)))
     most = max(number for number, _ in found)
     if most == 0:
-        return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
-    both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
-    all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
-    winners = [(rank, label) for label, (number, rank) in zip(labels, found, strict=True) if number == most]
-    winners.sort(key=lambda winner: winner[0])  # equal ranks keep the order of the retrievals
-    who = listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
+        return (
+            "No retriever found"
+            f" {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
+        )
+    both = (
+        "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
+    )
+    all_of = (
+        _THE_ONE
+        if total == 1
+        else both
+        if most == total
+        else f"{most} of {total} evidence sentences"
+    )
+    winners = [
+        (rank, label)
+        for label, (number, rank) in zip(labels, found, strict=True)
+        if number == most
+    ]
+    winners.sort(
+        key=lambda winner: winner[0]
+    )  # equal ranks keep the order of the retrievals
+    who = listed([label for _, label in winners]) + (
+        " each" if len(winners) > 1 else ""
+    )
     ranks_of = [f"{rank}" for rank, _ in winners]
-    at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {listed(ranks_of)}"
+    at = (
+        f"at rank {ranks_of[0]}"
+        if len(set(ranks_of)) == 1
+        else f"at ranks {listed(ranks_of)}"
+    )
     where = f"{', the first' if most > 1 else ''} {at}"
     others = [
         f"{label} found {number or 'none'}"

@@ -1,6 +1,7 @@
 """Renders HTML pages from jinja2 templates that escape all content, under a policy that forbids loading anything.
 
-Also has what pages share: labels of retrievers and documents, and text with line breaks and table rows.
+Also has what pages share: labels of retrievers and documents, and text with line breaks
+and table rows.
 """
 
 import base64
@@ -12,11 +13,14 @@ from importlib.resources import files
 from itertools import takewhile
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.text.escaping import escaped, one_line
+
+APPS = "spscanner_rag.apps"
+"""The package of the pages' templates, unless another is named."""
 
 _TITLE_CHARACTERS = 200
 
@@ -27,33 +31,62 @@ _FOLDERS = re.compile(r"(?<=:)[^+>]*[/\\]")
 _BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 """The beginning of a paragraph or of a list item."""
 
-_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # the line between the head and the body of a Markdown table
+_RULE = re.compile(
+    r"\|?[\s:|-]*-[\s:|-]*\|?"
+)  # the line between the head and the body of a Markdown table
 
 
 def render(
-    name: str, title: str, *, also_allowed: str | None = None, more_policy: str = "", **content: object
+    name: str,
+    title: str,
+    *,
+    package: str = APPS,
+    also_allowed: str | None = None,
+    more_policy: str = "",
+    **content: object,
 ) -> str:
-    """Render ``name``.html in ``spscanner_rag/apps``, a template that extends ``pages/templates/layout.html``.
+    """Render ``name``.html in a package, a template that extends ``pages/templates/layout.html`` of `APPS`.
 
-    Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
-    line breaks. ``also_allowed`` names another page whose style sheet and script the policy allows.
+    Text is shown on one line, with control and bidirectional characters as escapes; the
+    filter ``lines`` keeps line breaks. ``also_allowed`` names another page whose style
+    sheet and script the policy allows.
     """
-    allowed = [style_and_script(each) for each in (name, also_allowed) if each]
-    styles, scripts = (" ".join(map(hash_of, filter(None, own))) for own in zip(*allowed, strict=True))
-    policy = f"default-src 'none'; style-src {styles}; {f'script-src {scripts}; ' if scripts else ''}"
+    allowed = [style_and_script(name, package)]
+    if also_allowed:
+        allowed.append(style_and_script(also_allowed, package))
+    styles, scripts = (
+        " ".join(map(hash_of, filter(None, own))) for own in zip(*allowed, strict=True)
+    )
+    policy = (
+        f"default-src 'none'; style-src {styles};"
+        f" {f'script-src {scripts}; ' if scripts else ''}"
+    )
     policy += f"base-uri 'none'; form-action 'none'{more_policy}"
-    trusted = dict(zip(("policy", "style", "script"), map(Markup, (policy, *allowed[0])), strict=True))
-    template = _templates().get_template(f"{name}.html")
-    return template.render(content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted)
+    trusted = dict(
+        zip(
+            ("policy", "style", "script"),
+            map(Markup, (policy, *allowed[0])),
+            strict=True,
+        )
+    )
+    template = _templates(package).get_template(f"{name}.html")
+    return template.render(
+        content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted
+    )
 
 
 @cache
-def style_and_script(name: str) -> tuple[str, str]:
+def style_and_script(name: str, package: str = APPS) -> tuple[str, str]:
     """The style sheet of all pages (type and colours) with that of one page, and the page's script or ""."""
-    folder = files("spscanner_rag.apps")
+    folder = files(package)
     script = folder.joinpath(f"{name}.js")
-    styles = (folder.joinpath(f"{each}.css").read_text("utf-8") for each in ("pages/templates/page", name))
-    return "".join(styles), script.read_text("utf-8") if script.is_file() else ""
+    style_of_all_pages = (
+        files(APPS).joinpath("pages/templates/page.css").read_text("utf-8")
+    )
+    style_of_page = folder.joinpath(f"{name}.css").read_text("utf-8")
+    return style_of_all_pages + style_of_page, (
+        script.read_text("utf-8") if script.is_file() else ""
+    )
 
 
 def hash_of(content: str) -> str:
@@ -62,9 +95,10 @@ def hash_of(content: str) -> str:
 
 
 @cache
-def _templates() -> Environment:
+def _templates(package: str) -> Environment:
+    loaders = [PackageLoader(package, ""), PackageLoader(APPS, "")]
     templates = Environment(
-        loader=PackageLoader("spscanner_rag", "apps"),
+        loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda value: one_line(value) if type(value) is str else value,
@@ -77,18 +111,29 @@ def _templates() -> Environment:
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
-    """Labels such as "dense:model" for "dense:org/model"; names with equal labels stay unchanged."""
+    """Labels such as "dense:model" for "dense:org/model".
+
+    Names with equal labels stay unchanged.
+    """
     short = [_FOLDERS.sub("", _TRAILING.sub("", name)) for name in names]
-    return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+    return [
+        label if short.count(label) == 1 else name
+        for label, name in zip(short, names, strict=True)
+    ]
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """The documents' names without their common folders; a single document keeps its path."""
+    """The documents' names without their common folders.
+
+    A single document keeps its path.
+    """
     names = [name_of(path) for path in paths]
     if len(set(names)) < 2:
         return names
     folders = [name.split("/")[:-1] for name in names]
-    shared = len(list(takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))))
+    shared = len(
+        list(takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False)))
+    )
     return ["/".join(name.split("/")[shared:]) for name in names]
 
 
@@ -108,7 +153,11 @@ class Breaks:
 
     def is_soft(self, place: int) -> bool:
         """True if the line feed at an offset wraps a paragraph."""
-        if self.shortest is None or place + 1 >= len(self.text) or _BEGINS.match(self.text, place + 1):
+        if (
+            self.shortest is None
+            or place + 1 >= len(self.text)
+            or _BEGINS.match(self.text, place + 1)
+        ):
             return False
         line = self.text.rfind("\n", max(0, place - 200), place) + 1
         return place - line >= self.shortest and (line > 0 or place < 200)
@@ -117,7 +166,9 @@ class Breaks:
         """A part of the text, escaped, with the breaks that wrap a paragraph inside ``<i>``."""
         text = self.text
         if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
-            end -= 1  # the part ends between CR and LF, which are shown as one line feed
+            end -= (
+                1  # the part ends between CR and LF, which are shown as one line feed
+            )
         parts = []
         while (place := text.find("\n", start, end)) >= 0:
             stop = place - 1 if place > start and text[place - 1] == "\r" else place
@@ -128,12 +179,19 @@ class Breaks:
 
 
 def readable(text: str) -> str:
-    """Rows of Markdown tables with "·" between cells instead of bars; other text unchanged."""
+    """Rows of Markdown tables with "·" between cells instead of bars.
+
+    Other text unchanged.
+    """
     rows = text.strip().splitlines()
-    if not rows or not all(row.strip().startswith("|") and row.strip().endswith("|") for row in rows):
+    if not rows or not all(
+        row.strip().startswith("|") and row.strip().endswith("|") for row in rows
+    ):
         return text
     shown = "\n".join(
-        " · ".join(filter(None, (cell.strip() for cell in row.strip().strip("|").split("|"))))
+        " · ".join(
+            filter(None, (cell.strip() for cell in row.strip().strip("|").split("|")))
+        )
         for row in rows
         if not _RULE.fullmatch(row.strip())
     )

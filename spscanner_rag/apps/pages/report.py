@@ -1,4 +1,7 @@
-"""The page of scanned documents, which opens at the best sentence; its links also work without its script."""
+"""The page of scanned documents, which opens at the best sentence.
+
+Its links also work without its script.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +13,12 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from spscanner_rag.apps.pages.html_page import Breaks, readable, render, short_names
-from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
+from spscanner_rag.apps.pages.scanned_document import (
+    NOT_CLEAR,
+    ScannedDocument,
+    compression_of,
+    is_unclear,
+)
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.files.readers.pdf_passages import Picture
 from spscanner_rag.results import Passage, ScanResult
@@ -18,7 +26,10 @@ from spscanner_rag.results import Passage, ScanResult
 REPORT = "pages/templates/report"
 LEVELS = 8  # highlight strengths
 STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
-THINNEST, REACH = 4, 22  # minimum widths of a tick and of its clickable area, in the strip's units
+THINNEST, REACH = (
+    4,
+    22,
+)  # minimum widths of a tick and of its clickable area, in the strip's units
 
 _BLOCK_CHARACTERS = 4_000  # browsers lay out a block only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
@@ -39,12 +50,15 @@ class _Pick:
         where = f"{shown.name}, {line}" if page.several else line
         share = f"{100 * start / max(1, len(shown.text)):.0f} %"
         self.facts = (
-            f"{self.rank} of {page.picks} · score {self.score:.3f} · {where} · {share} into the document"
+            f"{self.rank} of {page.picks} · score {self.score:.3f} · {where} · {share}"
+            " into the document"
         )
-        # The left edges of the tick and of its clickable area on the strip, and the height.
+        # The left edges of the tick and of its clickable area on the strip, and the
+        # height.
         middle = (start + passage.end) / 2 * STRIP_WIDTH / max(1, len(shown.text))
         self.x, self.reach = (
-            min(max(0.0, middle - width / 2), STRIP_WIDTH - width) for width in (THINNEST, REACH)
+            min(max(0.0, middle - width / 2), STRIP_WIDTH - width)
+            for width in (THINNEST, REACH)
         )
         self.height = max(6.0, STRIP_HEIGHT * self.score / max(page.best, 1e-12))
 
@@ -66,7 +80,9 @@ class _Sheet(NamedTuple):
 class _Shown:
     """One document of the page; its number counts from 1."""
 
-    def __init__(self, number: int, scanned: ScannedDocument, name: str, page: "_Page") -> None:
+    def __init__(
+        self, number: int, scanned: ScannedDocument, name: str, page: "_Page"
+    ) -> None:
         self.number, self.scanned, self.name, self.page = number, scanned, name, page
         self.path = name_of(scanned.document.path)
         self.text = scanned.document.text
@@ -89,10 +105,18 @@ class _Shown:
 
     def profile(self) -> str:
         """The outline of the strip, as an SVG path: its height is the best score at each place."""
-        step, scores = STRIP_WIDTH / STRIP_PARTS, profile_of(self.scanned.result, STRIP_PARTS)
-        heights = (STRIP_HEIGHT * scores / max(self.page.best, 1e-12)).clip(0, STRIP_HEIGHT).tolist()
+        step, scores = (
+            STRIP_WIDTH / STRIP_PARTS,
+            profile_of(self.scanned.result, STRIP_PARTS),
+        )
+        heights = (
+            (STRIP_HEIGHT * scores / max(self.page.best, 1e-12))
+            .clip(0, STRIP_HEIGHT)
+            .tolist()
+        )
         return "".join(
-            f"M{part * step:g} {STRIP_HEIGHT}V{STRIP_HEIGHT - height:.1f}h{step:g}V{STRIP_HEIGHT}z"
+            f"M{part * step:g}"
+            f" {STRIP_HEIGHT}V{STRIP_HEIGHT - height:.1f}h{step:g}V{STRIP_HEIGHT}z"
             for part, height in enumerate(heights)
             if height >= 0.4
         )
@@ -100,8 +124,13 @@ class _Shown:
     def blocks(self) -> Iterator[_Block]:
         """The text in blocks, which end at the end of a paragraph, or inside one that is far too long."""
         breaks, result = Breaks(self.text), self.scanned.result
-        block, cursor = _Block(0, []), 0  # the open block, and the end of the text so far
-        for start, end in zip(result.starts.tolist(), result.ends.tolist(), strict=True):
+        block, cursor = (
+            _Block(0, []),
+            0,
+        )  # the open block, and the end of the text so far
+        for start, end in zip(
+            result.starts.tolist(), result.ends.tolist(), strict=True
+        ):
             cut = _cut(breaks, cursor, start, start - block.at)
             if cut is not None:  # the end of the block shows the line break at the cut
                 block.parts.append((breaks.html(cursor, cut), None))
@@ -122,7 +151,9 @@ def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
     last = np.minimum((result.ends - 1) * parts // characters, parts - 1)
     spread = last - first + 1  # number of parts that each sentence touches: (n,)
     behind = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
-    np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(result.scores, spread))
+    np.maximum.at(
+        profile, np.repeat(first, spread) + behind, np.repeat(result.scores, spread)
+    )
     return profile
 
 
@@ -141,13 +172,23 @@ def render_report(
     pictures: Sequence[Picture] = (),
     inside: bool = False,
 ) -> str:
-    """Render the page for documents in the order given, with their picks; ``model`` is the checkpoint's source.
+    """Render the page for documents in the order given, with their picks.
 
-    ``pictures`` are pages of the first document, a PDF, whose passages are its picks in order. With ``inside``,
-    the page has no heading, because it is part of another page that shows the question.
+    ``model`` is the checkpoint's source.
+
+    ``pictures`` are pages of the first document, a PDF, whose passages are its picks in
+    order. With ``inside``, the page has no heading, because it is part of another page
+    that shows the question.
     """
     page = _Page(
-        best=max((float(one.result.scores.max()) for one in scanned if len(one.result.scores)), default=0.0),
+        best=max(
+            (
+                float(one.result.scores.max())
+                for one in scanned
+                if len(one.result.scores)
+            ),
+            default=0.0,
+        ),
         first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
         picks=sum(len(each.picks) for each in scanned),
         several=len(scanned) > 1,
@@ -181,9 +222,16 @@ def render_report(
     )
 
 
-def _best_of_all(documents: Sequence[_Shown], most: int = 3) -> list[tuple[_Pick, _Shown]]:
-    """The best picks if they are in several documents; else none, because that document's list has them first."""
-    picks = [(pick, document) for document in documents for pick in document.picks.values()]
+def _best_of_all(
+    documents: Sequence[_Shown], most: int = 3
+) -> list[tuple[_Pick, _Shown]]:
+    """The best picks if they are in several documents.
+
+    Else none, because that document's list has them first.
+    """
+    picks = [
+        (pick, document) for document in documents for pick in document.picks.values()
+    ]
     spread = len({document.number for _, document in picks}) > 1
     return sorted(picks, key=lambda one: one[0].rank)[:most] if spread else []
 

@@ -18,14 +18,17 @@ from spscanner_rag.results.scan_result import Together
 from spscanner_rag.results.sentences import Offsets, counted
 from spscanner_rag.text.escaping import csv_cell, markdown_text
 
-COLUMNS = "rank score logit path page headings line column start end neighbour text".split()
+COLUMNS = (
+    "rank score logit path page headings line column start end neighbour text".split()
+)
 
 
 @dataclass(frozen=True)
 class ScannedDocument:
     """A document and its ``passages``: selected sentences and neighbours, in the requested order.
 
-    ``ranks`` maps the start of each selected sentence to its rank, from 1, among those of all documents.
+    ``ranks`` maps the start of each selected sentence to its rank, from 1, among those
+    of all documents.
     """
 
     document: TextFile
@@ -40,13 +43,18 @@ class ScannedDocument:
     @cached_property
     def picks(self) -> tuple[Passage, ...]:
         """The passages without the neighbours."""
-        return tuple(passage for passage in self.passages if passage.start in self.ranks)
+        return tuple(
+            passage for passage in self.passages if passage.start in self.ranks
+        )
 
 
 def select_together(
     documents: Sequence[TextFile], results: Sequence[ScanResult], selection: Selection
 ) -> list[ScannedDocument]:
-    """Select from several documents together, without ``merge``; see `Together`. Documents keep their order."""
+    """Select from several documents together, without ``merge``; see `Together`.
+
+    Documents keep their order.
+    """
     together = Together(results)
     best = together.select(replace(selection, context=0, merge=False, order="score"))
     ranks: list[dict[int, int]] = [{} for _ in results]
@@ -57,12 +65,15 @@ def select_together(
         passages[number].append(passage)
     return [
         ScannedDocument(document, result, tuple(own), ranked)
-        for document, result, own, ranked in zip(documents, results, passages, ranks, strict=True)
+        for document, result, own, ranked in zip(
+            documents, results, passages, ranks, strict=True
+        )
     ]
 
 
 UNCLEAR = 0.25
-"""Below this probability that a document answers, views say that no sentence clearly does."""
+"""Below this probability that a document answers, views say that no sentence clearly
+does."""
 
 NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
 
@@ -70,7 +81,9 @@ NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
 def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
     """True if the scanner estimates for each document whether it answers, and none clearly does."""
     known = [one.result.answerable for one in documents]
-    return all(one is not None and one < UNCLEAR for one in known) and any(one.picks for one in documents)
+    return all(one is not None and one < UNCLEAR for one in known) and any(
+        one.picks for one in documents
+    )
 
 
 class Compression(NamedTuple):
@@ -89,7 +102,10 @@ class Compression(NamedTuple):
 
 
 def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
-    """Tokens of all passages, counted one by one, and of all documents; None without a token counter."""
+    """Tokens of all passages, counted one by one, and of all documents.
+
+    None without a token counter.
+    """
     kept = read = 0
     for scanned in documents:
         count = scanned.result.count_tokens
@@ -102,10 +118,17 @@ def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
 
 
 def described(
-    query: str, model: str, scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
+    query: str,
+    model: str,
+    scanned: Sequence[ScannedDocument],
+    offsets: Offsets = "characters",
 ) -> dict[str, object]:
     """Describe the result for JSON."""
-    return {"query": query, "model": model, "documents": [_document(each, offsets) for each in scanned]}
+    return {
+        "query": query,
+        "model": model,
+        "documents": [_document(each, offsets) for each in scanned],
+    }
 
 
 def _document(scanned: ScannedDocument, offsets: Offsets) -> dict[str, object]:
@@ -118,8 +141,12 @@ def _document(scanned: ScannedDocument, offsets: Offsets) -> dict[str, object]:
     }
 
 
-def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iterator[dict[str, Any]]:
-    places = np.array([(each.start, each.end) for each in scanned.passages], np.int64).reshape(-1, 2)
+def _passages(
+    scanned: ScannedDocument, offsets: Offsets = "characters"
+) -> Iterator[dict[str, Any]]:
+    places = np.array(
+        [(each.start, each.end) for each in scanned.passages], np.int64
+    ).reshape(-1, 2)
     spans = counted(scanned.document.text, places, offsets).tolist()
     for passage, (start, end) in zip(scanned.passages, spans, strict=True):
         rank = scanned.ranks.get(passage.start)
@@ -135,7 +162,9 @@ def _passages(scanned: ScannedDocument, offsets: Offsets = "characters") -> Iter
         }
 
 
-def to_lines(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
+def to_lines(
+    scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
+) -> str:
     """Write a line of JSON for each selected sentence and each neighbour, for programs that read lines."""
     return "".join(
         json.dumps({"path": each.document.path, **passage}, allow_nan=False) + "\n"
@@ -152,7 +181,10 @@ def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") 
     for each in scanned:
         for passage in _passages(each, offsets):
             headings = " > ".join(map(str, passage.get("headings", ())))
-            row = passage | {"path": name_of(each.document.path), "headings": headings or None}
+            row = passage | {
+                "path": name_of(each.document.path),
+                "headings": headings or None,
+            }
             writer.writerow({name: csv_cell(value) for name, value in row.items()})
     return file.getvalue()
 
@@ -167,36 +199,52 @@ def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
         for passage in each.picks:
             line, column = each.document.position(passage.start)
             section = each.document.section(passage.start)
-            place = ", ".join(filter(None, [markdown_text(section), f"{line}:{column}"]))
+            place = ", ".join(
+                filter(None, [markdown_text(section), f"{line}:{column}"])
+            )
             rank = each.ranks[passage.start]
-            lines.append(f"- **{rank}** · {passage.score:.3f} · {place}: {markdown_text(passage.text)}")
+            lines.append(
+                f"- **{rank}** · {passage.score:.3f} · {place}:"
+                f" {markdown_text(passage.text)}"
+            )
         if not each.picks:
             lines.append("No sentence was selected.")
     if left := sum(not each.picks for each in scanned) if len(scanned) > 1 else 0:
-        lines += ["", f"No sentence was selected in {left} of {len(scanned)} documents."]
+        lines += [
+            "",
+            f"No sentence was selected in {left} of {len(scanned)} documents.",
+        ]
     return "\n".join(lines) + "\n"
 
 
 def check_is_pdf(documents: Sequence[TextFile]) -> None:
     """Raise ``ValueError`` unless there is one document, a PDF that can be read again."""
     if len(documents) != 1:
-        raise ValueError(f"--out: got {len(documents)} documents for a PDF; expected one PDF: name it alone")
+        raise ValueError(
+            f"--out: got {len(documents)} documents for a PDF; expected one PDF: name"
+            " it alone"
+        )
     name = name_of(documents[0].path)
     if documents[0].words is None or name != documents[0].path:
         raise ValueError(
-            f"--out: got {name} for a PDF; expected the file of a PDF; write --out page.html instead"
+            f"--out: got {name} for a PDF; expected the file of a PDF; write --out"
+            " page.html instead"
         )
 
 
 def highlighted(query: str, scanned: ScannedDocument) -> tuple[bytes, tuple[str, ...]]:
-    """Copy the PDF with a note on each pick (question, rank and score); return the copy and notes for the user."""
+    """Copy the PDF with a note on each pick (question, rank and score).
+
+    Return the copy and notes for the user.
+    """
     from spscanner_rag.files.readers.pdf_passages import Mark, marked_copy
 
     document, ranks = scanned.document, scanned.ranks
     marks = [
         Mark(
             document.boxes(pick.start, pick.end),
-            f"{query}\n{ranks[pick.start]} of {len(scanned.picks)}, score {pick.score:.3f}",
+            f"{query}\n{ranks[pick.start]} of {len(scanned.picks)}, score"
+            f" {pick.score:.3f}",
             math.sqrt(pick.score),
         )
         for pick in scanned.picks

@@ -1,7 +1,7 @@
 """Terminal output: selected sentences with their neighbours, facts, and progress.
 
-A document's text is never read as markup: its control characters are escaped, and rich's markup, emoji and
-highlighting are off.
+A document's text is never read as markup: its control characters are escaped, and
+rich's markup, emoji and highlighting are off.
 """
 
 import sys
@@ -22,7 +22,12 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.apps.pages.scanned_document import NOT_CLEAR, ScannedDocument, compression_of, is_unclear
+from spscanner_rag.apps.pages.scanned_document import (
+    NOT_CLEAR,
+    ScannedDocument,
+    compression_of,
+    is_unclear,
+)
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.results.token_budget import runs
 from spscanner_rag.scorers import Progress as TokensRead
@@ -37,19 +42,32 @@ def open_console(stream: TextIO) -> Console:
 
 
 def progress_bars(
-    visible: bool | None, *further: ProgressColumn, transient: bool = False, stream: TextIO | None = None
+    visible: bool | None,
+    *further: ProgressColumn,
+    transient: bool = False,
+    stream: TextIO | None = None,
 ) -> Progress:
     """Bars with description, number done, and ``further`` columns (default: the remaining time).
 
-    They are shown on standard error, by default (None) only if it is a terminal, which clears them at the end if
-    they are ``transient``.
+    They are shown on standard error, by default (None) only if it is a terminal, which
+    clears them at the end if they are ``transient``.
     """
     console = open_console(stream or sys.stderr)
     name = TextColumn("{task.description}", markup=False)
-    columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))
+    columns = (
+        name,
+        BarColumn(),
+        MofNCompleteColumn(),
+        *(further or (TimeRemainingColumn(),)),
+    )
     at_terminal = console.is_terminal
     shown = at_terminal if visible is None else visible
-    return Progress(*columns, console=console, disable=not shown, transient=transient and at_terminal)
+    return Progress(
+        *columns,
+        console=console,
+        disable=not shown,
+        transient=transient and at_terminal,
+    )
 
 
 def new_bar(bars: Progress, description: str) -> Callable[..., None]:
@@ -63,7 +81,9 @@ def line_of(console: Console, content: str, style: str = "") -> Text:
     return Text(encodable(one_line(content), console.encoding), style=style)
 
 
-def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]) -> str:
+def captured(
+    console: Console, documents: Iterable[T], show: Callable[[T], None]
+) -> str:
     """Return the output of ``show`` for all documents, with an empty line between them."""
     with console.capture() as capture:
         for number, document in enumerate(documents):
@@ -85,7 +105,9 @@ def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> st
         shown = f"{NOT_CLEAR}\n\n{shown}"
     if len(found) < len(documents):
         left = len(documents) - len(found)
-        shown += f"\nNo sentence was selected in {left:,} of {len(documents):,} documents.\n"
+        shown += (
+            f"\nNo sentence was selected in {left:,} of {len(documents):,} documents.\n"
+        )
     counted = compression_of(documents)
     if counted is None:
         return shown
@@ -101,7 +123,11 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
     name = line_of(console, name_of(scanned.document.path), "bold")
     console.print(name, Text(size, style="dim"), soft_wrap=True)
     if not scanned.picks:
-        highest = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
+        highest = (
+            f"the best score is {result.scores.max():.3f}"
+            if len(result.scores)
+            else "it has none"
+        )
         console.print(Text(f"No sentence was selected; {highest}."))
     for best, first, last in _stretches(scanned):
         console.print()
@@ -109,23 +135,36 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
         console.print(line_of(console, place, "cyan"), soft_wrap=True)
         for number in range(first, last + 1):
             start, end = int(result.starts[number]), int(result.ends[number])
-            facts = (ranks[start], float(result.scores[number])) if start in ranks else None
+            facts = (
+                (ranks[start], float(result.scores[number])) if start in ranks else None
+            )
             print_sentence(console, scanned.document.text[start:end], facts)
 
 
 def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
-    """For each run of passages with a pick: first pick, first and last sentence; in the order of the picks."""
+    """For each run of passages with a pick: first pick, first and last sentence.
+
+    In the order of the picks.
+    """
     chosen = sorted(map(scanned.number, scanned.passages))
-    found = {number: run for run in runs(chosen) for number in range(run[0], run[1] + 1)}
+    found = {
+        number: run for run in runs(chosen) for number in range(run[0], run[1] + 1)
+    }
     ordered: dict[tuple[int, int], int] = {}
     for number in map(scanned.number, scanned.picks):
         ordered.setdefault(found[number], number)
     return [(pick, *run) for run, pick in ordered.items()]
 
 
-def print_sentence(console: Console, sentence: str, pick: tuple[int, float] | None) -> None:
+def print_sentence(
+    console: Console, sentence: str, pick: tuple[int, float] | None
+) -> None:
     """Print a sentence after its rank and score, or a neighbour without them."""
-    marker = Text(" " * 12) if pick is None else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
+    marker = (
+        Text(" " * 12)
+        if pick is None
+        else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
+    )
     text = line_of(console, sentence, "dim" if pick is None else "")
     if not console.is_terminal:  # one sentence per line, for grep and files
         console.print(marker + text, soft_wrap=True)
@@ -138,8 +177,13 @@ def print_sentence(console: Console, sentence: str, pick: tuple[int, float] | No
 
 
 @contextmanager
-def page_progress(visible: bool, stream: TextIO | None = None) -> Iterator[Callable[[str], TokensRead]]:
-    """Within the block, show page bars; yields a function from a document's path to its ``progress``."""
+def page_progress(
+    visible: bool, stream: TextIO | None = None
+) -> Iterator[Callable[[str], TokensRead]]:
+    """Within the block, show page bars.
+
+    Yields a function from a document's path to its ``progress``.
+    """
     columns = TextColumn("pages"), TimeRemainingColumn()
     with progress_bars(visible, *columns, transient=True, stream=stream) as bars:
 
@@ -159,5 +203,7 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]], stream: TextIO) ->
         console.print(Text(title, style="bold"), soft_wrap=True)
         for name, value in facts:
             line = Text(f"  {line_of(console, name).plain:<{width}}", style="cyan")
-            console.print(line.append_text(line_of(console, value, "default")), soft_wrap=True)
+            console.print(
+                line.append_text(line_of(console, value, "default")), soft_wrap=True
+            )
     stream.write(capture.get())

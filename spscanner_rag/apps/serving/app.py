@@ -1,4 +1,7 @@
-"""The ASGI application: its routes and its errors. Any ASGI server can run it, in one process."""
+"""The ASGI application: its routes and its errors.
+
+Any ASGI server can run it, in one process.
+"""
 
 import asyncio
 import base64
@@ -56,13 +59,21 @@ _BYTES_EACH = 300  # memory of a unit or a block without its text
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Create the application of a scanner; ``ValueError`` for a token that is empty or not printable ASCII.
+def create_app(
+    scanner: Scanner, *, token: str | None = None, limits: Limits | None = None
+) -> FastAPI:
+    """Create the application of a scanner.
+
+    ``ValueError`` for a token that is empty or not printable ASCII.
 
     Without a token, only requests to this machine's own names are answered.
     """
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-        raise ValueError("the token is empty or has characters other than printable ASCII")
+    if token is not None and not (
+        token.isascii() and token.isprintable() and token.strip() == token != ""
+    ):
+        raise ValueError(
+            "the token is empty or has characters other than printable ASCII"
+        )
     limits = limits or Limits()
     service = Service(scanner, limits)
 
@@ -73,11 +84,22 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
         trimming.cancel()
         await asyncio.to_thread(service.close)
 
-    # The pages of interactive documentation load scripts of other hosts, so there are none.
-    app = FastAPI(title="spscanner-rag", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    # The pages of interactive documentation load scripts of other hosts, so there are
+    # none.
+    app = FastAPI(
+        title="spscanner-rag",
+        version="1",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.state.service = service
     _add_status_routes(app, service)
-    for routes in (rerank_routes(service), scan_routes(service), page_routes(service, token is not None)):
+    for routes in (
+        rerank_routes(service),
+        scan_routes(service),
+        page_routes(service, token is not None),
+    ):
         app.include_router(routes)
     _add_error_answers(app)
     app.add_middleware(Access, limits=limits, token=token)
@@ -86,7 +108,11 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
 
 async def give_back_memory() -> None:
     """Return freed memory to the system at intervals: glibc would keep the memory of large requests."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    trim = (
+        getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if sys.platform == "linux"
+        else None
+    )
     while trim:  # only glibc has it
         await asyncio.sleep(TRIM_SECONDS)
         await asyncio.to_thread(trim, 0)
@@ -96,7 +122,9 @@ def _add_status_routes(app: FastAPI, service: Service) -> None:
     @app.get("/health", tags=["status"])
     async def health() -> dict[str, str]:
         if not service.queue.alive:
-            raise RefusedError(503, "a thread that reads has ended; restart the server", retry_after=5)
+            raise RefusedError(
+                503, "a thread that reads has ended; restart the server", retry_after=5
+            )
         return {"status": "ok"}
 
     @app.get("/ready", tags=["status"])
@@ -136,7 +164,10 @@ def rerank_routes(service: Service) -> APIRouter:
         if most := body.max_tokens_per_doc:
             tokenizer = service.scanner.checkpoint.tokenizer
             texts = await service.work(
-                request, lambda check: [_first_tokens(tokenizer, text, most, check) for text in texts]
+                request,
+                lambda check: [
+                    _first_tokens(tokenizer, text, most, check) for text in texts
+                ],
             )
         results = await service.read(service.pairs(body.query, texts), request)
         version = request.url.path.split("/")[1].removeprefix("v")
@@ -145,7 +176,9 @@ def rerank_routes(service: Service) -> APIRouter:
     @routes.post("/rerank")
     async def tei(body: TeiRerank, request: Request) -> Response:
         results = await service.read(service.pairs(body.query, body.texts), request)
-        return await _json(lambda: [_as_tei(body, one) for one in rank_results(results)])
+        return await _json(
+            lambda: [_as_tei(body, one) for one in rank_results(results)]
+        )
 
     return routes
 
@@ -157,18 +190,26 @@ def scan_routes(service: Service) -> APIRouter:
     @routes.post("/scan")
     async def scan(body: Scan, request: Request) -> Response:
         _check_one_of("text and documents", body.text, body.documents)
-        given = body.model_dump(include={"top_k", "threshold", "max_tokens", "context", "order", "merge"})
+        given = body.model_dump(
+            include={"top_k", "threshold", "max_tokens", "context", "order", "merge"}
+        )
         try:  # before anything is read
             selection = Selection(**given)
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
-        requests = service.pairs(body.query, (body.documents or []) if body.text is None else [body.text])
+        requests = service.pairs(
+            body.query, (body.documents or []) if body.text is None else [body.text]
+        )
         if not body.stream:
             results = await service.read(requests, request)
             return await _json(lambda: _described(body.query, results, selection))
 
         async def described(results: list[ScanResult]) -> dict[str, Any]:
-            return {"result": await asyncio.to_thread(_described, body.query, results, selection)}
+            return {
+                "result": await asyncio.to_thread(
+                    _described, body.query, results, selection
+                )
+            }
 
         return await service.read_in_lines(requests, request, described)
 
@@ -184,7 +225,9 @@ def scan_routes(service: Service) -> APIRouter:
         service.check_size([len(text) for text in body.texts])
         cut = service.scanner.reading.cut
         units = await service.work(
-            request, lambda check: [cut(text, check) for text in body.texts], service.cutter
+            request,
+            lambda check: [cut(text, check) for text in body.texts],
+            service.cutter,
         )
         return await _json(lambda: {"units": units})
 
@@ -193,14 +236,21 @@ def scan_routes(service: Service) -> APIRouter:
         service.check_size([len(text) for text in body.texts])
         pieces = partial(_pieces, service.scanner.checkpoint.tokenizer)
         tokens = await service.work(
-            request, lambda check: [sum(len(ids) for ids, _ in pieces(text, check)) for text in body.texts]
+            request,
+            lambda check: [
+                sum(len(ids) for ids, _ in pieces(text, check)) for text in body.texts
+            ],
         )
         return await _json(lambda: {"tokens": tokens})
 
     @routes.put("/collections/{digest}", status_code=204)
     async def keep_collection(digest: str, request: Request) -> Response:
         content = await request.body()
-        await service.work(request, lambda _: service.keep_collection(digest, content), service.one_at_a_time)
+        await service.work(
+            request,
+            lambda _: service.keep_collection(digest, content),
+            service.one_at_a_time,
+        )
         return Response(status_code=204)
 
     return routes
@@ -209,7 +259,8 @@ def scan_routes(service: Service) -> APIRouter:
 def page_routes(service: Service, needs_token: bool) -> APIRouter:
     """The routes ``/``, ``/v1/prepare`` and ``/v1/page``: a document with its best sentences marked."""
     routes = APIRouter(tags=["page"], route_class=BoundedRoute)
-    # The page has nothing secret. Its policy also applies to the report in it, so it allows what the report needs.
+    # The page has nothing secret. Its policy also applies to the report in it, so it
+    # allows what the report needs.
     page = render(
         "serving/front_page",
         "spscanner",
@@ -217,7 +268,10 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         more_policy="; connect-src 'self'; frame-src blob:; img-src data:",
         needs_token=needs_token,
     )
-    headers = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
+    headers = {
+        "content-security-policy": "frame-ancestors 'none'",
+        "x-content-type-options": "nosniff",
+    }
 
     @routes.get("/", response_class=HTMLResponse)
     async def front() -> HTMLResponse:
@@ -226,7 +280,9 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
     @routes.post("/v1/prepare", status_code=204)
     async def prepare(body: Given, request: Request) -> Response:
         document, units = await _cut_document(service, body, request)
-        await service.read([ScanRequest("", document.text, units)], request, asked=False)
+        await service.read(
+            [ScanRequest("", document.text, units)], request, asked=False
+        )
         return Response(status_code=204)
 
     @routes.post("/v1/page", response_model=None)
@@ -236,12 +292,21 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         requests = [service.checked(body.query, document.text, units)]
 
         async def rendered(results: list[ScanResult]) -> dict[str, Any]:
-            (shown,) = select_together([document], results, Selection(top_k=body.top_k, order="score"))
+            (shown,) = select_together(
+                [document], results, Selection(top_k=body.top_k, order="score")
+            )
             pictures: list[Picture] = []
             with suppress(RefusedError):  # an answer without pictures is still useful
                 pictures = await service.work(request, partial(_pictures, body, shown))
             model = service.scanner.checkpoint.source
-            page = partial(render_report, body.query, model, [shown], pictures=pictures, inside=True)
+            page = partial(
+                render_report,
+                body.query,
+                model,
+                [shown],
+                pictures=pictures,
+                inside=True,
+            )
             return {"page": await asyncio.to_thread(page)}
 
         return await service.read_in_lines(requests, request, rendered)
@@ -251,16 +316,23 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
 async def _json(answer: Callable[[], Any]) -> Response:
     """Make and encode an answer in a thread, because it may be large."""
-    return Response(await asyncio.to_thread(lambda: to_json(answer())), media_type="application/json")
+    return Response(
+        await asyncio.to_thread(lambda: to_json(answer())),
+        media_type="application/json",
+    )
 
 
-def _as_cohere(body: CohereRerank, ranked: list[RankedDocument], version: str) -> dict[str, Any]:
+def _as_cohere(
+    body: CohereRerank, ranked: list[RankedDocument], version: str
+) -> dict[str, Any]:
     results = []
     for one in ranked[: body.top_n]:
         result: dict[str, Any] = {"index": one.number, "relevance_score": one.score}
         if body.return_documents:
             document = body.documents[one.number]
-            result["document"] = {"text": document} if isinstance(document, str) else document
+            result["document"] = (
+                {"text": document} if isinstance(document, str) else document
+            )
         results.append(result)
     meta = {"api_version": {"version": version}, "billed_units": {"search_units": 1}}
     return {"id": str(uuid4()), "results": results, "meta": meta}
@@ -279,7 +351,10 @@ def _as_tei(body: TeiRerank, one: RankedDocument) -> dict[str, Any]:
 def _texts_of(service: Service, body: CohereRerank) -> list[str]:
     """The texts of documents: their fields, joined after a check of the total size."""
     names = body.rank_fields or ["text"]
-    parts = [_fields(document, names, number) for number, document in enumerate(body.documents)]
+    parts = [
+        _fields(document, names, number)
+        for number, document in enumerate(body.documents)
+    ]
     service.check_size([sum(map(len, fields)) for fields in parts], len(body.query))
     return ["\n".join(fields) for fields in parts]
 
@@ -290,15 +365,21 @@ def _fields(document: str | dict[str, Any], names: list[str], number: int) -> li
     for name in names:
         if not isinstance(document.get(name), str):
             raise RefusedError(
-                422, f"documents.{number} has no text in {name!r:.80}; name its fields in rank_fields"
+                422,
+                f"documents.{number} has no text in {name!r:.80}; name its fields in"
+                " rank_fields",
             )
     return [document[name] for name in names]
 
 
 def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
     asked = [(one, _units(one, number)) for number, one in enumerate(body.requests)]
-    service.check_size([len(one.query) + characters_of(one.text, own) for one, own in asked])
-    return [service.checked(one.query, one.text, own, body.collection) for one, own in asked]
+    service.check_size(
+        [len(one.query) + characters_of(one.text, own) for one, own in asked]
+    )
+    return [
+        service.checked(one.query, one.text, own, body.collection) for one, own in asked
+    ]
 
 
 def _units(one: UnitsOfText, number: int) -> list[Unit]:
@@ -308,7 +389,8 @@ def _units(one: UnitsOfText, number: int) -> list[Unit]:
         if not before <= start < end <= len(one.text):
             raise RefusedError(
                 422,
-                f"requests.{number}.units: {start} to {end} overlaps the previous unit or exceeds the text",
+                f"requests.{number}.units: {start} to {end} overlaps the previous unit"
+                " or exceeds the text",
             )
         before = end
     whole = units_of(one.text, [(start, end) for start, end, _ in one.units])
@@ -318,7 +400,9 @@ def _units(one: UnitsOfText, number: int) -> list[Unit]:
     ]
 
 
-def _described(query: str, results: list[ScanResult], selection: Selection) -> dict[str, Any]:
+def _described(
+    query: str, results: list[ScanResult], selection: Selection
+) -> dict[str, Any]:
     return {
         "query": query,
         "documents": [
@@ -328,7 +412,12 @@ def _described(query: str, results: list[ScanResult], selection: Selection) -> d
                 "sentences": len(result.logits),
                 "answerable": result.answerable,
                 "passages": [
-                    {"start": one.start, "end": one.end, "score": one.score, "text": one.text}
+                    {
+                        "start": one.start,
+                        "end": one.end,
+                        "score": one.score,
+                        "text": one.text,
+                    }
                     for one in result.selected(selection)
                 ],
             }
@@ -340,13 +429,18 @@ def _described(query: str, results: list[ScanResult], selection: Selection) -> d
 def _pieces(
     tokenizer: Tokenizer, text: str, check: Callable[[], None]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """The token ids and offsets of a text in bounded memory; ``check``, called between pieces, may raise."""
+    """The token ids and offsets of a text in bounded memory.
+
+    ``check``, called between pieces, may raise.
+    """
     for piece in tokenize_in_pieces(tokenizer, text):
         check()
         yield piece
 
 
-def _first_tokens(tokenizer: Tokenizer, text: str, most: int, check: Callable[[], None]) -> str:
+def _first_tokens(
+    tokenizer: Tokenizer, text: str, most: int, check: Callable[[], None]
+) -> str:
     """The first ``most`` tokens of a text, as text."""
     for ids, offsets in _pieces(tokenizer, text, check):
         if len(ids) >= most:
@@ -360,7 +454,9 @@ def _check_one_of(names: str, first: object, second: object) -> None:
         raise RefusedError(422, f"got both or neither of {names}; expected one of them")
 
 
-async def _cut_document(service: Service, given: Given, request: Request) -> CutDocument:
+async def _cut_document(
+    service: Service, given: Given, request: Request
+) -> CutDocument:
     """The document and its units, from an earlier request if they were kept, else read now."""
     _check_one_of("text and file", given.text, given.file)
     key = await service.work(request, lambda _: _digest(given))
@@ -368,16 +464,27 @@ async def _cut_document(service: Service, given: Given, request: Request) -> Cut
         return kept
     document = await service.work(request, partial(_read, given))
     service.check_size([len(document.text)])
-    units = await service.work(request, partial(_cut, service, document), service.cutter)
-    service.check_size([characters_of(document.text, units)])  # rows of a table repeat its headers
+    units = await service.work(
+        request, partial(_cut, service, document), service.cutter
+    )
+    service.check_size(
+        [characters_of(document.text, units)]
+    )  # rows of a table repeat its headers
     words = 0 if document.words is None else document.words.nbytes
-    size = words + 8 * len(document.text) + _BYTES_EACH * (len(units) + len(document.blocks))
+    size = (
+        words
+        + 8 * len(document.text)
+        + _BYTES_EACH * (len(units) + len(document.blocks))
+    )
     service.documents.put(key, (document, units), size)
     return document, units
 
 
 def _digest(given: Given) -> str:
-    own = (sha256((part or "").encode()).digest() for part in (given.name, given.file, given.text))
+    own = (
+        sha256((part or "").encode()).digest()
+        for part in (given.name, given.file, given.text)
+    )
     return sha256(b"".join(own)).hexdigest()
 
 
@@ -393,14 +500,18 @@ def _read(given: Given, check: Callable[[], None]) -> TextFile:
         raise RefusedError(422, one_line(str(error))) from None
 
 
-def _cut(service: Service, document: TextFile, check: Callable[[], None]) -> Sequence[Unit]:
+def _cut(
+    service: Service, document: TextFile, check: Callable[[], None]
+) -> Sequence[Unit]:
     reading = service.scanner.reading
     if not document.blocks:
         return reading.cut(document.text, check)
     return reading.cut_blocks(document.text, document.blocks, check)
 
 
-def _pictures(body: Page, shown: ScannedDocument, check: Callable[[], None]) -> list[Picture]:
+def _pictures(
+    body: Page, shown: ScannedDocument, check: Callable[[], None]
+) -> list[Picture]:
     if shown.document.words is None or body.file is None:
         return []
     boxes = [shown.document.boxes(pick.start, pick.end) for pick in shown.picks]

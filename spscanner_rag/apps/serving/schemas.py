@@ -1,7 +1,8 @@
 """The bodies of requests, as Cohere, text-embeddings-inference and this package define them.
 
-JSON is checked while it is parsed: ignored parts never become Python objects, values are counted beforehand, and
-the first wrong item ends the check. So no body takes much memory.
+JSON is checked while it is parsed: ignored parts never become Python objects, values
+are counted beforehand, and the first wrong item ends the check. So no body takes much
+memory.
 """
 
 import re
@@ -25,23 +26,33 @@ from pydantic.config import ExtraValues
 from spscanner_rag.apps.serving.access import RefusedError
 
 AT_ONCE_BYTES = 2**16
-"""Smaller bodies are parsed in the event loop; larger ones in a thread, one at a time."""
+"""Smaller bodies are parsed in the event loop; larger ones in a thread, one at a
+time."""
 
 MOST_VALUES = 1_000_000
-"""Most values in a larger body: the parser builds a tree of all, needs 300 bytes per list, and blocks threads."""
+"""Most values in a larger body: the parser builds a tree of all, needs 300 bytes per
+list, and blocks threads."""
 
 _MARKS = (b",", b"[", b"{")
 
-Query = Annotated[str, Field(max_length=100_000, description="The question; not empty.")]
-Texts = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]  # a server has a lower limit: 413
+Query = Annotated[
+    str, Field(max_length=100_000, description="The question; not empty.")
+]
+Texts = Annotated[
+    list[str], Field(max_length=100_000, fail_fast=True)
+]  # a server has a lower limit: 413
 
 _Value = str | bool | int | FiniteFloat | None
 _Values = Annotated[list[_Value], Field(max_length=10_000, fail_fast=True)]
-Document = Annotated[dict[str, _Value | _Values], Field(max_length=1_000, fail_fast=True)]
+Document = Annotated[
+    dict[str, _Value | _Values], Field(max_length=1_000, fail_fast=True)
+]
 
-# Escapes, in this order: one-character escapes, pairs of surrogates, and lone surrogates.
+# Escapes, in this order: one-character escapes, pairs of surrogates, and lone
+# surrogates.
 _ESCAPES = re.compile(
-    rb"(?:\\[^u])+|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", re.DOTALL
+    rb"(?:\\[^u])+|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})",
+    re.DOTALL,
 )
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+'
@@ -67,14 +78,20 @@ class Body(BaseModel):
                 if b"\\u" not in body or kinds != ["json_invalid"]:
                     raise
                 # try again without lone surrogates, which the parser refuses
-                return cls._read(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], body))
+                return cls._read(
+                    _ESCAPES.sub(
+                        lambda found: rb"\ufffd" if found[1] else found[0], body
+                    )
+                )
         except ValidationError as error:
             raise invalid(error.errors(include_input=False)) from None
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
         # in a large body, every unknown field of its parts would be collected
-        return cls.model_validate_json(body, extra=cls._extra if len(body) < AT_ONCE_BYTES else "ignore")
+        return cls.model_validate_json(
+            body, extra=cls._extra if len(body) < AT_ONCE_BYTES else "ignore"
+        )
 
     _extra: ClassVar[ExtraValues] = "ignore"
 
@@ -87,7 +104,9 @@ class _Own(Body):
 
     @classmethod
     def _read(cls, body: bytes) -> Self:
-        if len(body) >= AT_ONCE_BYTES:  # pydantic's model would collect every unknown field
+        if (
+            len(body) >= AT_ONCE_BYTES
+        ):  # pydantic's model would collect every unknown field
             _names(cls).validate_json(body)
         return super()._read(body)
 
@@ -102,13 +121,17 @@ def _names(kind: type[Body]) -> TypeAdapter[Any]:
 
 def _refuse_many_values(body: bytes) -> None:
     """Raise ``RefusedError`` for JSON with more than `MOST_VALUES`, counted by its commas and brackets."""
-    if sum(map(body.count, _MARKS)) <= MOST_VALUES:  # a quick count that includes strings
+    if (
+        sum(map(body.count, _MARKS)) <= MOST_VALUES
+    ):  # a quick count that includes strings
         return
     found = 0
     for part in _PART.finditer(body):  # in parts, so that other threads can run
         found += sum(map(_STRINGS.sub(b"", part[0]).count, _MARKS))
         if found > MOST_VALUES:
-            raise RefusedError(413, f"the body has more than {MOST_VALUES} values; split the request")
+            raise RefusedError(
+                413, f"the body has more than {MOST_VALUES} values; split the request"
+            )
 
 
 def invalid(errors: Any) -> RefusedError:  # noqa: ANN401 - pydantic's
@@ -147,7 +170,9 @@ class _Asked(Request):
         if len(body) < AT_ONCE_BYTES:
             return self._kind.parsed(body)
         service = self.app.state.service
-        parsed: Body = await service.work(self, lambda _: self._kind.parsed(body), service.one_at_a_time)
+        parsed: Body = await service.work(
+            self, lambda _: self._kind.parsed(body), service.one_at_a_time
+        )
         return parsed
 
 
@@ -155,18 +180,29 @@ class _Rerank(Body):
     """The common fields of the bodies for ranking."""
 
     query: Query
-    instruction: Literal[""] | None = None  # for models that follow instructions; this one has only the query
+    instruction: Literal[""] | None = (
+        None  # for models that follow instructions; this one has only the query
+    )
 
 
 class CohereRerank(_Rerank):
-    """Body of ``/v1/rerank`` and ``/v2/rerank``. Documents are read whole without ``max_tokens_per_doc``."""
+    """Body of ``/v1/rerank`` and ``/v2/rerank``.
 
-    documents: Annotated[list[str | Document], Field(max_length=100_000, fail_fast=True)]
+    Documents are read whole without ``max_tokens_per_doc``.
+    """
+
+    documents: Annotated[
+        list[str | Document], Field(max_length=100_000, fail_fast=True)
+    ]
     top_n: Annotated[int, Field(ge=1)] | None = None
     # v1 only: fields of documents that are objects; default "text"
-    rank_fields: Annotated[list[str], Field(max_length=1_000, fail_fast=True)] | None = None
+    rank_fields: (
+        Annotated[list[str], Field(max_length=1_000, fail_fast=True)] | None
+    ) = None
     return_documents: bool = False  # v1 only
-    max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = None  # by the checkpoint's tokenizer
+    max_tokens_per_doc: Annotated[int, Field(ge=1)] | None = (
+        None  # by the checkpoint's tokenizer
+    )
 
 
 class TeiRerank(_Rerank):
@@ -176,11 +212,16 @@ class TeiRerank(_Rerank):
     raw_scores: bool = False
     return_text: bool = False
     return_pruned_text: bool = False
-    pruned_sentences: Annotated[int, Field(ge=1)] = 5  # number of best sentences in each ``pruned_text``
+    pruned_sentences: Annotated[int, Field(ge=1)] = (
+        5  # number of best sentences in each ``pruned_text``
+    )
 
 
 class Scan(_Own):
-    """Body of ``/v1/scan``: one text, or several documents as one collection. Selection as `ScanResult.select`."""
+    """Body of ``/v1/scan``: one text, or several documents as one collection.
+
+    Selection as `ScanResult.select`.
+    """
 
     query: Query
     text: str | None = None
@@ -225,7 +266,9 @@ class Score(_Own):
 
     requests: Annotated[list[UnitsOfText], Field(max_length=100_000, fail_fast=True)]
     together: bool = False
-    collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # uploaded earlier
+    collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = (
+        None  # uploaded earlier
+    )
 
 
 class SeveralTexts(_Own):

@@ -1,7 +1,7 @@
 """DOCX to text: headings by their styles, list numbers, table rows, formulas, and notes at the end.
 
-Tracked changes count as accepted: inserted text is read, deleted text is not. Pictures, comments, headers and
-footers are left out, and no other file is opened.
+Tracked changes count as accepted: inserted text is read, deleted text is not. Pictures,
+comments, headers and footers are left out, and no other file is opened.
 """
 
 import posixpath
@@ -23,7 +23,13 @@ from spscanner_rag.files.readers.notation import (
     symbols_of,
     whole_number,
 )
-from spscanner_rag.files.readers.text_builder import MOST_COLUMNS, Cell, Row, TextBuilder, add_table
+from spscanner_rag.files.readers.text_builder import (
+    MOST_COLUMNS,
+    Cell,
+    Row,
+    TextBuilder,
+    add_table,
+)
 from spscanner_rag.text.extras import needed
 
 MOST_XML_BYTES = 32 * 2**20
@@ -33,24 +39,31 @@ _MOST_FILES = 100_000  # in the archive
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = {"w": _WORD}
-_STRICT = b"http://purl.oclc.org/ooxml/wordprocessingml/main"  # the same elements in the strict form
+_STRICT = (  # the same elements in the strict form
+    b"http://purl.oclc.org/ooxml/wordprocessingml/main"
+)
 
 Element = Any
 """An element of lxml."""
 
 
-class TooLarge(Exception):  # noqa: N818 - named after the document
+class TooLarge(Exception):  # noqa: N818, RUF100
     """The parts unpack to more bytes than are read."""
 
 
 @lru_cache(256)  # a document has millions of elements, but few names
 def word(tag: object) -> str:
     """The name of an element in Word's namespace; empty for others."""
-    return tag.removeprefix(f"{{{_WORD}}}") if str(tag).startswith(f"{{{_WORD}}}") else ""  # type: ignore[attr-defined]
+    qualified = str(tag)  # lxml gives functions as tags of comments
+    prefix = f"{{{_WORD}}}"
+    return qualified.removeprefix(prefix) if qualified.startswith(prefix) else ""
 
 
 def attribute(element: Element, name: str, path: str = ".") -> str:
-    """The value of a Word attribute of an element, or of one at a path below it; empty if there is none."""
+    """The value of a Word attribute of an element, or of one at a path below it.
+
+    Empty if there is none.
+    """
     found = None if element is None else element.find(path, NAMES)
     return "" if found is None else str(found.get(f"{{{_WORD}}}{name}", ""))
 
@@ -72,13 +85,19 @@ def switched(text: str) -> bool:
 
 
 def is_on(element: Element, path: str, default: bool = False) -> bool:
-    """True for a property that is switched on, as one without a value is; ``default`` if it is missing."""
+    """True for a property that is switched on, as one without a value is.
+
+    ``default`` if it is missing.
+    """
     found = None if element is None else element.find(path, NAMES)
     return default if found is None else switched(attribute(found, "val"))
 
 
 def archive_of(data: bytes) -> zipfile.ZipFile:
-    """The archive in the content of a file; ``BadZipFile`` if it is broken or has too many files."""
+    """The archive in the content of a file.
+
+    ``BadZipFile`` if it is broken or has too many files.
+    """
     if data.count(b"PK\x01\x02") > _MOST_FILES:
         raise zipfile.BadZipFile(f"more than {_MOST_FILES:,} files")
     return zipfile.ZipFile(BytesIO(data))
@@ -92,7 +111,10 @@ class Package:
         self._unpacked = 0
 
     def tree(self, part: str) -> Element:
-        """The root of a part, or None if it is missing; `TooLarge` if the parts read so far exceed the limit."""
+        """The root of a part, or None if it is missing.
+
+        `TooLarge` if the parts read so far exceed the limit.
+        """
         from lxml import etree
 
         if part not in self._archive.NameToInfo:
@@ -103,13 +125,18 @@ class Package:
         self._unpacked += info.file_size  # zipfile never reads more bytes than this
         if self._unpacked > MOST_XML_BYTES:
             raise TooLarge(
-                f"got parts that unpack to {self._unpacked / 2**20:,.0f} MiB; expected at most "
-                f"{MOST_XML_BYTES / 2**20:.0f} MiB of text"
+                f"got parts that unpack to {self._unpacked / 2**20:,.0f} MiB; expected"
+                f" at most {MOST_XML_BYTES / 2**20:.0f} MiB of text"
             )
         parser = etree.XMLParser(
-            resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+            resolve_entities=False,
+            no_network=True,
+            remove_comments=True,
+            remove_pis=True,
         )
-        root = etree.fromstring(self._archive.read(info).replace(_STRICT, _WORD.encode()), parser)
+        root = etree.fromstring(
+            self._archive.read(info).replace(_STRICT, _WORD.encode()), parser
+        )
         if root.getroottree().docinfo.doctype:
             raise ValueError("a part has a DOCTYPE, which no word processor writes")
         return root
@@ -120,7 +147,9 @@ class Package:
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, str] = {}
         for one in () if root is None else root.iter("{*}Relationship"):
-            path = posixpath.normpath(posixpath.join("/", folder, one.get("Target", "")))[1:]
+            path = posixpath.normpath(
+                posixpath.join("/", folder, one.get("Target", ""))
+            )[1:]
             if one.get("TargetMode") != "External" and path in self._archive.NameToInfo:
                 found.setdefault(one.get("Type", "").rsplit("/", 1)[-1], path)
         return found
@@ -132,7 +161,13 @@ _MOST_KEPT = 5_000  # styles in the cache
 _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
+_FORMS = {
+    "lowerLetter": "a",
+    "upperLetter": "A",
+    "lowerRoman": "i",
+    "upperRoman": "I",
+    "decimalZero": "01",
+}
 _FORMS |= {"none": ""}  # other formats are shown as 1, 2, 3
 _PLACE = re.compile(r"%([1-9])")
 
@@ -151,7 +186,10 @@ class Style:
 
 
 def _style(element: Element) -> Style:
-    name, first_row = value(element, "w:name"), element.find("w:tblStylePr[@w:type='firstRow']", NAMES)
+    name, first_row = (
+        value(element, "w:name"),
+        element.find("w:tblStylePr[@w:type='firstRow']", NAMES),
+    )
     heading = _HEADING.fullmatch(name)
     named = int(heading[1]) if heading else int(name.lower() == "title")
     return Style(
@@ -167,14 +205,22 @@ def _style(element: Element) -> Style:
 
 def _children(element: Element, path: str, key: str) -> list[tuple[str, Element]]:
     """The elements at a path, each with one of its attributes."""
-    return [] if element is None else [(attribute(one, key), one) for one in element.iterfind(path, NAMES)]
+    return (
+        []
+        if element is None
+        else [(attribute(one, key), one) for one in element.iterfind(path, NAMES)]
+    )
 
 
 class Styles:
     """The styles of a document, from its styles part."""
 
     def __init__(self, root: Element) -> None:
-        self._all = {name: _style(one) for name, one in _children(root, "w:style", "styleId") if name}
+        self._all = {
+            name: _style(one)
+            for name, one in _children(root, "w:style", "styleId")
+            if name
+        }
         self.of = lru_cache(_MOST_KEPT)(self._of)
 
     def _of(self, name: str) -> Style:
@@ -186,7 +232,10 @@ class Styles:
             if not found.number:
                 found.number, found.level = parent.number, parent.level
             found.outline = found.outline or parent.outline
-            found.bold, found.hidden = found.bold or parent.bold, found.hidden or parent.hidden
+            found.bold, found.hidden = (
+                found.bold or parent.bold,
+                found.hidden or parent.hidden,
+            )
             found.header_row = found.header_row or parent.header_row
             found.parent = parent.parent
         return found
@@ -194,7 +243,9 @@ class Styles:
 
 def outline_level(element: Element) -> int:
     """The heading level, from 1, that a property sets; 0 for none."""
-    return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (LAST_LEVEL + 2)
+    return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (
+        LAST_LEVEL + 2
+    )
 
 
 @dataclass(slots=True)
@@ -203,14 +254,18 @@ class _Level:
     format: str = "decimal"
     text: str | None = None  # such as "%1.%2)"
     only_digits: bool = False  # also for the numbers of other levels
-    restarts_after: int | None = None  # the level, from 1, whose items restart its numbers; 0 for none
+    restarts_after: int | None = (
+        None  # the level, from 1, whose items restart its numbers; 0 for none
+    )
     style: str = ""  # the style whose paragraphs are on this level
 
 
 class _List(NamedTuple):
     levels: dict[int, _Level]
     starts: dict[int, int]  # level -> number of the first item in this list
-    counted: dict[int, int]  # level -> number of the last item; shared by all lists of a definition
+    counted: dict[
+        int, int
+    ]  # level -> number of the last item; shared by all lists of a definition
 
 
 def _levels(element: Element, path: str) -> dict[int, _Level]:
@@ -241,22 +296,33 @@ class Lists:
         for number, one in lists.items():
             of = one
             for _ in range(_MOST_PARENTS):
-                levels, style, counted = definitions.get(value(of, "w:abstractNumId"), ({}, "", {}))
+                levels, style, counted = definitions.get(
+                    value(of, "w:abstractNumId"), ({}, "", {})
+                )
                 if not style:  # otherwise a style's list has the definition
                     break
                 of = lists.get(styles.of(style).number)
             starts = {
-                whole_number(level, LAST_LEVEL): whole_number(value(own, "w:startOverride"), _MOST_NUMBER, 1)
-                for level, own in _children(one, "w:lvlOverride[w:startOverride]", "ilvl")
+                whole_number(level, LAST_LEVEL): whole_number(
+                    value(own, "w:startOverride"), _MOST_NUMBER, 1
+                )
+                for level, own in _children(
+                    one, "w:lvlOverride[w:startOverride]", "ilvl"
+                )
             }
-            self._lists[number] = _List(levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted)
+            self._lists[number] = _List(
+                levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted
+            )
 
     def label(self, number: str, level: int, style: str = "") -> str:
         """Count an item, on its style's level if there is one, and return its marker: dash, number, or nothing."""
         if number not in self._lists:
             return "- "
         levels, starts, counted = self._lists[number]
-        level = next((each for each, own in levels.items() if style and own.style == style), level)
+        level = next(
+            (each for each, own in levels.items() if style and own.style == style),
+            level,
+        )
         at = levels.get(level, _Level())
         if level in starts:
             counted[level] = starts.pop(level)
@@ -276,7 +342,11 @@ class Lists:
             of = int(place[1]) - 1
             other = levels.get(of, _Level())
             form = "1" if at.only_digits else _FORMS.get(other.format, "1")
-            return numeral(counted.get(of, other.start), form, repeated=True) if form else ""
+            return (
+                numeral(counted.get(of, other.start), form, repeated=True)
+                if form
+                else ""
+            )
 
         text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
         return f"{text} " if text else ""
@@ -292,8 +362,25 @@ _MATH = (
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box for older programs."""
 
-_UNREAD = {"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "tcPr", "trPr", "tblPr", "rubyPr"}
-_STORIES = {"tc", "txbxContent", "body", "footnote", "endnote"}  # no paragraph continues past their end
+_UNREAD = {
+    "del",
+    "moveFrom",
+    "instrText",
+    "delText",
+    "pPr",
+    "rPr",
+    "tcPr",
+    "trPr",
+    "tblPr",
+    "rubyPr",
+}
+_STORIES = {
+    "tc",
+    "txbxContent",
+    "body",
+    "footnote",
+    "endnote",
+}  # no paragraph continues past their end
 _DELETED = {"del", "moveFrom"}  # properties that mark an element as deleted
 _PIECES = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with this bit set
@@ -337,9 +424,16 @@ class _Story:
         self._built, self._styles, self._lists = built, styles, lists
         self._carried: list[str] = []  # text of paragraphs whose ends were deleted
         self._rows: list[Row] | None = None  # rows of the open table
-        self._cell: _Cell | None = None  # the open cell; it gets all text inside, also of nested tables
+        self._cell: _Cell | None = (
+            None  # the open cell; it gets all text inside, also of nested tables
+        )
 
-    def read(self, parent: Element, paragraph: _Paragraph | None = None, run: _Run | None = None) -> None:
+    def read(
+        self,
+        parent: Element,
+        paragraph: _Paragraph | None = None,
+        run: _Run | None = None,
+    ) -> None:
         """Read the content of an element in the open paragraph and run."""
         for child in parent:
             name = word(child.tag)
@@ -368,12 +462,17 @@ class _Story:
             self._end(_Paragraph(Style(), self._carried), {})
             self._carried = []
 
-    def _piece(self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None) -> None:
+    def _piece(
+        self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None
+    ) -> None:
         """Read a part of a paragraph: text, a symbol, a formula, or an element that contains some."""
         if element.tag in _MATH:
             self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
-            reading, base = (_text_of(element.find(f"w:{each}", NAMES)) for each in ("rt", "rubyBase"))
+            reading, base = (
+                _text_of(element.find(f"w:{each}", NAMES))
+                for each in ("rt", "rubyBase")
+            )
             self._add(base, paragraph, run, reading)
         elif name not in ("t", "sym", *_PIECES):
             self.read(element, paragraph, run)
@@ -384,13 +483,19 @@ class _Story:
             elif run and name == "t":
                 text = symbols_of(run.font, text)
                 if run.raised and _DIGITS.fullmatch(text):
-                    text = text.translate(RAISED)  # else "10" and a raised "3" would be 103
+                    text = text.translate(
+                        RAISED
+                    )  # else "10" and a raised "3" would be 103
             self._add(text, paragraph, run)
 
-    def _add(self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = "") -> None:
+    def _add(
+        self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = ""
+    ) -> None:
         paragraph.add(text, reading)
         if self._cell and text.strip():
-            self._cell.plain = self._cell.plain or not ((run and run.bold) or paragraph.style.bold)
+            self._cell.plain = self._cell.plain or not (
+                (run and run.bold) or paragraph.style.bold
+            )
 
     def _paragraph(self, element: Element) -> None:
         own = properties(element, "w:pPr")
@@ -401,7 +506,9 @@ class _Story:
             self._end(paragraph, own)
         else:
             paragraph.add("")
-            self._carried = paragraph.parts  # its end was deleted, so it continues in the next one
+            self._carried = (
+                paragraph.parts
+            )  # its end was deleted, so it continues in the next one
 
     def _end(self, paragraph: _Paragraph, own: Mapping[str, Element]) -> None:
         paragraph.add("")
@@ -418,8 +525,14 @@ class _Story:
             self._built.paragraph(label + text)
 
     def _label(self, style: Style, own: Mapping[str, Element]) -> str:
-        """The marker of a paragraph, which is counted if it is a list item; empty if it is not."""
-        named, level = value(own.get("numPr"), "w:numId"), value(own.get("numPr"), "w:ilvl")
+        """The marker of a paragraph, which is counted if it is a list item.
+
+        Empty if it is not.
+        """
+        named, level = (
+            value(own.get("numPr"), "w:numId"),
+            value(own.get("numPr"), "w:ilvl"),
+        )
         number = named or style.number
         if number in ("", "0"):
             return ""
@@ -433,12 +546,17 @@ class _Story:
         self._rows = []
         self.read(element)
         style = self._styles.of(value(element, "w:tblPr/w:tblStyle"))
-        add_table(self._built, self._rows, first_row_differs=differs and style.header_row)
+        add_table(
+            self._built, self._rows, first_row_differs=differs and style.header_row
+        )
         self._rows = None
 
     def _row(self, element: Element, rows: list[Row]) -> None:
         own = properties(element, "w:trPr")
-        row = Row(marked=is_on(own.get("tblHeader"), "."), deleted=not _DELETED.isdisjoint(own))
+        row = Row(
+            marked=is_on(own.get("tblHeader"), "."),
+            deleted=not _DELETED.isdisjoint(own),
+        )
         if "gridBefore" in own:
             row.cells.append(Cell("", _span(own["gridBefore"])))
         rows.append(row)
@@ -453,7 +571,9 @@ class _Story:
         own = properties(element, "w:tcPr")
         goes_on = "vMerge" in own and value(own["vMerge"]) != "restart"
         row.cells.append(Cell(text, _span(own.get("gridSpan")), goes_on=goes_on))
-        fill, theme = (attribute(own.get("shd"), name) for name in ("fill", "themeFill"))
+        fill, theme = (
+            attribute(own.get("shd"), name) for name in ("fill", "themeFill")
+        )
         shaded = fill not in _PLAIN_FILLS or bool(theme)
         row.strong = row.strong and (shaded or not cell.plain or not text)
 
@@ -464,11 +584,23 @@ def _span(element: Element) -> int:
 
 
 def _text_of(element: Element) -> str:
-    return "" if element is None else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
+    return (
+        ""
+        if element is None
+        else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
+    )
 
 
 # KeyError for a missing part, RuntimeError for one with a password
-_BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, EOFError, OSError)
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+    OSError,
+)
 
 
 def read_docx(data: bytes) -> TextFile:
@@ -477,12 +609,14 @@ def read_docx(data: bytes) -> TextFile:
     try:
         return _read(Package(archive_of(data)))
     except TooLarge as error:
-        raise ValueError(f"{error}: split the document, or save it as plain text") from None
+        raise ValueError(
+            f"{error}: split the document, or save it as plain text"
+        ) from None
     except (etree.XMLSyntaxError, *_BROKEN) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise ValueError(
-            f"got a DOCX that cannot be read ({reason}); expected a complete Word document: open it "
-            "in a word processor and save it again"
+            f"got a DOCX that cannot be read ({reason}); expected a complete Word"
+            " document: open it in a word processor and save it again"
         ) from None
 
 

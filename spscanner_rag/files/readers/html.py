@@ -10,7 +10,12 @@ from typing import Self
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.notation import RAISED, formula_text, numeral, whole_number
+from spscanner_rag.files.readers.notation import (
+    RAISED,
+    formula_text,
+    numeral,
+    whole_number,
+)
 from spscanner_rag.files.readers.text_builder import (
     MOST_COLUMNS,
     MOST_ROWS,
@@ -21,10 +26,17 @@ from spscanner_rag.files.readers.text_builder import (
 )
 from spscanner_rag.text.extras import needed
 
-_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-_META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w-]{3,30})", re.IGNORECASE)
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_META = re.compile(
+    rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w-]{3,30})", re.IGNORECASE
+)
 _META_WITHIN = 4096
-# Web encodings that Python knows by the same name. Pages that declare Latin-1 or ASCII mean Windows-1252.
+# Web encodings that Python knows by the same name. Pages that declare Latin-1 or ASCII
+# mean Windows-1252.
 _ENCODING = re.compile(
     r"utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]|shift_jis|euc-(jp|kr)|gbk|gb2312|gb18030|big5",
     re.IGNORECASE,
@@ -32,25 +44,36 @@ _ENCODING = re.compile(
 _WINDOWS = re.compile(r"iso-8859-1|latin-?1|(us-)?ascii|windows-1252", re.IGNORECASE)
 _FEED = 2**14  # characters fed at a time: only between pieces can the parser be stopped
 DEEPEST = 4_000
-"""Most nested elements; browsers stop at a few hundred. The parser's time grows with depth times size."""
+"""Most nested elements; browsers stop at a few hundred.
+
+The parser's time grows with depth times size.
+"""
 
 _UNSEEN = set(
-    "head script style template noscript svg canvas iframe object audio video select textarea "
-    "datalist rp".split()
+    "head script style template noscript svg canvas iframe object audio video select"
+    " textarea datalist rp".split()
 )
 _PARAGRAPHS = set(
-    "p div section article main header footer nav aside address blockquote ul ol li dl dt dd figure figcaption "
-    "form fieldset legend table caption tr td th thead tbody tfoot pre hr details summary "
-    "body center dialog".split()
+    "p div section article main header footer nav aside address blockquote ul ol li dl"
+    " dt dd figure figcaption form fieldset legend table caption tr td th thead tbody"
+    " tfoot pre hr details summary body center dialog".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}  # a table with one of these in a cell is for page layout
+_NO_CELL = {
+    "table",
+    "ul",
+    "ol",
+    "pre",
+    *_HEADINGS,
+}  # a table with one of these in a cell is for page layout
 _SPACE = re.compile(r"[\s\xa0]+")
 _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
 _BANNERS = re.compile(
-    r"cookie[-_ ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
-    r"|(?:gdpr|ccpa|consent|privacy)[-_ ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
+    r"cookie[-_"
+    r" ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
+    r"|(?:gdpr|ccpa|consent|privacy)[-_"
+    r" ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
     r"|gdpr-notice|eu-cookie-|fc-consent|onetrust-|cybotcookiebot"
     r"|cookiehub|didomi-|usercentrics|qc-cmp2|truste[-_]|osano-cm|iubenda-cs|klaro|termly|cmplz-|\bcc-window\b"
     r"|sp_message_container|borlabs-?cookie|\bcky-",
@@ -65,8 +88,18 @@ _DRAWN = {"MathJax", "MathJax_Preview", "MathJax_SVG", "MathJax_CHTML", "katex-h
 
 _INTEGER = re.compile(r"\s*([+-]?\d{1,9})(?!\d)")
 _LIST_STYLE = re.compile(r"list-style(?:-type)?:([\w-]+)")
-_NUMERALS = {"lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A"}
-_NUMERALS |= {"lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01", "none": "none"}
+_NUMERALS = {
+    "lower-alpha": "a",
+    "lower-latin": "a",
+    "upper-alpha": "A",
+    "upper-latin": "A",
+}
+_NUMERALS |= {
+    "lower-roman": "i",
+    "upper-roman": "I",
+    "decimal-leading-zero": "01",
+    "none": "none",
+}
 
 
 def read_html(data: bytes) -> TextFile:
@@ -85,7 +118,9 @@ def _tree_of(data: bytes) -> Element:
     except etree.XMLSyntaxError:  # no element and no text
         pass
     except ValueError as error:
-        raise ValueError(f"{error}; expected a web page: check that it is the right file") from None
+        raise ValueError(
+            f"{error}; expected a web page: check that it is the right file"
+        ) from None
     return tree.root
 
 
@@ -117,7 +152,9 @@ def _decoded(data: bytes) -> str:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
-        raise ValueError(f"got binary data (a zero byte at {data.index(0)}); expected HTML")
+        raise ValueError(
+            f"got binary data (a zero byte at {data.index(0)}); expected HTML"
+        )
     named = _META.search(data[:_META_WITHIN])
     encoding = named[1].decode("ascii", "replace") if named else ""
     if _ENCODING.fullmatch(encoding) and not _WINDOWS.fullmatch(encoding):
@@ -142,7 +179,9 @@ class _HtmlText:
         self._reading: list[str] = []  # how the previous word is read (ruby)
 
     def read(self, root: Element) -> Self:
-        todo = [(root, True)]  # and whether it begins; a stack, since a page may be too deep for recursion
+        todo = [
+            (root, True)
+        ]  # and whether it begins; a stack, since a page may be too deep for recursion
         while todo:
             element, begins = todo.pop()
             if begins and not self._start(element):
@@ -209,7 +248,9 @@ class _HtmlText:
             return
         if self._open["sup"] and (digits := _RAISED.fullmatch(text)):
             text = digits[0].translate(RAISED)
-        self.plain = self.plain or (bool(text.strip()) and not (self._open["b"] or self._open["strong"]))
+        self.plain = self.plain or (
+            bool(text.strip()) and not (self._open["b"] or self._open["strong"])
+        )
         self._buffer.append(text if self._open["pre"] else _SPACE.sub(" ", text))
 
     def _flush(self, *, level: int = 0) -> None:

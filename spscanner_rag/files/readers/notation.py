@@ -4,14 +4,26 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-_ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")]
+_ROMAN = [
+    (1000, "m"),
+    (900, "cm"),
+    (500, "d"),
+    (400, "cd"),
+    (100, "c"),
+    (90, "xc"),
+    (50, "l"),
+    (40, "xl"),
+]
 _ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # letters of one number; larger numbers are written in digits
 
 
 def whole_number(text: str, most: int, default: int = 0) -> int:
-    """The whole number in an attribute, at most ``most``; ``default`` if the attribute is not one."""
+    """The whole number in an attribute, at most ``most``.
+
+    ``default`` if the attribute is not one.
+    """
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal()):
         return default
@@ -19,15 +31,22 @@ def whole_number(text: str, most: int, default: int = 0) -> int:
 
 
 def numeral(number: int, form: str, *, repeated: bool = False) -> str:
-    """A list number in the format 1, 01, a, A, i or I; in digits if the format has no letters for it.
+    """A list number in the format 1, 01, a, A, i or I.
 
-    "z" is followed by "aa", and that by "bb" if letters are ``repeated`` (Word), else by "ab" (HTML).
+    In digits if the format has no letters for it.
+
+    "z" is followed by "aa", and that by "bb" if letters are ``repeated`` (Word), else
+    by "ab" (HTML).
     """
     found = f"{number:02}" if form == "01" else str(number)
     if form in ("a", "A") and 0 < number <= 26 * _MOST_LETTERS:
         turn, letter = divmod(number - 1, 26)
         found = chr(ord("a") + letter)
-        found = found * (turn + 1) if repeated else (numeral(turn, "a") if turn else "") + found
+        found = (
+            found * (turn + 1)
+            if repeated
+            else (numeral(turn, "a") if turn else "") + found
+        )
     elif form in ("i", "I") and 0 < number < 4000:
         found = ""
         for value, letters in _ROMAN:
@@ -38,12 +57,22 @@ def numeral(number: int, form: str, *, repeated: bool = False) -> str:
 
 _SYMBOL_LETTERS = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001 - from 0x41 on
 _SYMBOL_SIGNS = "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"  # noqa: RUF001 - from 0xA1 on
-_SYMBOL = {number: chr(number) for number in range(0x7F)} | dict(enumerate(_SYMBOL_LETTERS, 0x41))
+_SYMBOL = {number: chr(number) for number in range(0x7F)} | dict(
+    enumerate(_SYMBOL_LETTERS, 0x41)
+)
 _SYMBOL |= dict(enumerate(_SYMBOL_SIGNS, 0xA1))
-_SYMBOL |= {0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0xF2: "∫"}  # noqa: RUF001
+_SYMBOL |= {
+    0x22: "∀",
+    0x24: "∃",
+    0x27: "∋",
+    0x2A: "∗",  # noqa: RUF001
+    0x2D: "−",  # noqa: RUF001
+    0x40: "≅",
+    0xF2: "∫",
+}
 _WINGDINGS = "✏☎✉⌛✌👍👎☞☺☹●■□❑❒◆❖⬥•○▪◻★➢←→↑↓➔⇨✗✓☒☑"
-_WINGDINGS_AT = (
-    "21282a36414344464a4c6c6e6f71727576779fa1a7a8abd8dfe0e1e2e8f0fbfcfdfe"  # in hexadecimal digits
+_WINGDINGS_AT = (  # in hexadecimal digits
+    "21282a36414344464a4c6c6e6f71727576779fa1a7a8abd8dfe0e1e2e8f0fbfcfdfe"
 )
 _FONTS = {
     "symbol": _SYMBOL,
@@ -61,7 +90,9 @@ def symbol(font: str, code: str) -> str:
         number = int(code[:6], 16)
         if known is None and number not in _PRIVATE:
             return chr(number)
-        return (known or {}).get(number & 0xFF if number in _PRIVATE else number, "\ufffd")
+        return (known or {}).get(
+            number & 0xFF if number in _PRIVATE else number, "\ufffd"
+        )
     except ValueError:
         return "\ufffd"
 
@@ -74,10 +105,21 @@ def symbols_of(font: str, text: str) -> str:
 
 
 _SPACE = re.compile(r"\s+")
-_INVISIBLE = dict.fromkeys(range(0x2061, 0x2065))  # function application, times, commas and plus
+_INVISIBLE = dict.fromkeys(
+    range(0x2061, 0x2065)
+)  # function application, times, commas and plus
 _DEEPEST = 100  # depth of elements up to which their structure is written
-# The same formula in another notation; in Word, deleted text, field codes, and properties (names end in "Pr").
-_UNREAD = ("annotation", "annotation-xml", "}del", "}moveFrom", "}delText", "}instrText", "Pr")
+# The same formula in another notation; in Word, deleted text, field codes, and
+# properties (names end in "Pr").
+_UNREAD = (
+    "annotation",
+    "annotation-xml",
+    "}del",
+    "}moveFrom",
+    "}delText",
+    "}instrText",
+    "Pr",
+)
 
 Element = Any
 """An element of lxml or of the standard library."""
@@ -86,7 +128,9 @@ Element = Any
 def formula_text(element: Element) -> str:
     """A formula on one line; its annotation if there is nothing else."""
     annotations = (each.text or "" for each in element.iterfind(".//{*}annotation"))
-    return " ".join("".join(_parts(element, 1)).split()) or " ".join("".join(annotations).split())
+    return " ".join("".join(_parts(element, 1)).split()) or " ".join(
+        "".join(annotations).split()
+    )
 
 
 def _parts(element: Element, depth: int) -> Iterator[str]:
@@ -94,9 +138,17 @@ def _parts(element: Element, depth: int) -> Iterator[str]:
     for child in element:
         name = child.tag.rpartition("}")[2].lower()
         if not child.tag.endswith(_UNREAD):
-            parts = _parts(child, depth + 1) if depth < _DEEPEST else map(_plain, child.itertext())
+            parts = (
+                _parts(child, depth + 1)
+                if depth < _DEEPEST
+                else map(_plain, child.itertext())
+            )
             if filled := [part for part in parts if part.strip()]:
-                yield _written(name, filled, child) if depth < _DEEPEST else "".join(filled)
+                yield (
+                    _written(name, filled, child)
+                    if depth < _DEEPEST
+                    else "".join(filled)
+                )
         yield _plain(child.tail)
 
 
@@ -113,7 +165,10 @@ def _sign(element: Element, name: str, default: str) -> str:
 
 
 def _written(name: str, parts: Sequence[str], element: Element) -> str:
-    """Write an element by its name in OMML or MathML; for other names, its parts one after the other."""
+    """Write an element by its name in OMML or MathML.
+
+    For other names, its parts one after the other.
+    """
     match name, parts:
         case "f" | "mfrac", [above, below]:
             return f"{_grouped(above)}/{_grouped(below)}"
@@ -125,7 +180,10 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
             return f"{base}_{_grouped(below)}"
         case "ssup" | "msup" | "mover" | "limupp", [base, above]:
             return f"{_grouped(base)}^{_grouped(above)}"
-        case ("ssubsup" | "msubsup" | "munderover", [base, below, above]) | ("spre", [below, above, base]):
+        case ("ssubsup" | "msubsup" | "munderover", [base, below, above]) | (
+            "spre",
+            [below, above, base],
+        ):
             return f"{base}_{_grouped(below)}^{_grouped(above)}{' ' if name == 'munderover' else ''}"
         case "mfenced", _:
             return f"{element.get('open', '(')[:1]}{', '.join(parts)}{element.get('close', ')')[:1]}"
@@ -133,7 +191,10 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
             between = _sign(element, "sepChr", "") or "|"
             return f"{_sign(element, 'begChr', '(')}{between.join(parts)}{_sign(element, 'endChr', ')')}"
         case "nary", [*limits, body]:
-            signed = (f"{mark}{_grouped(part)}" for mark, part in zip("_^", limits, strict=False))
+            signed = (
+                f"{mark}{_grouped(part)}"
+                for mark, part in zip("_^", limits, strict=False)
+            )
             return f"{_sign(element, 'chr', '') or '∫'}{''.join(signed)} {body}"
         case "acc", _:
             return "".join(parts) + (_sign(element, "chr", "") or "\u0302")
@@ -149,4 +210,8 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
 
 def _grouped(part: str) -> str:
     """A part in brackets, unless it is a single number or word, or has brackets."""
-    return part if part.replace(".", "", 1).isalnum() or (part[0] == "(" and part[-1] == ")") else f"({part})"
+    return (
+        part
+        if part.replace(".", "", 1).isalnum() or (part[0] == "(" and part[-1] == ")")
+        else f"({part})"
+    )

@@ -1,7 +1,10 @@
-"""PDF to text, page by page, without running headers and footers; headings are found by font size.
+"""PDF to text, page by page, without running headers and footers.
 
-PDFium, Chromium's PDF library (BSD), gives the position and font of each character, and reads a page in a third of
-the time that pypdf takes. It is C++ code that reads untrusted files, so it runs in a separate process.
+Headings are found by font size.
+
+PDFium, Chromium's PDF library (BSD), gives the position and font of each character, and
+reads a page in a third of the time that pypdf takes. It is C++ code that reads
+untrusted files, so it runs in a separate process.
 """
 
 import ctypes
@@ -35,10 +38,14 @@ def read_pdf(
     check: Callable[[], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TextFile:
-    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdfium2.
+    """Read a PDF.
 
-    If its process has to end early, the text has the pages read until then, with a note; see `read_apart`.
-    ``progress`` gets the number of pages read and the number of all pages.
+    ``ValueError`` if broken, encrypted or without text, ``ImportError`` without
+    pypdfium2.
+
+    If its process has to end early, the text has the pages read until then, with a
+    note; see `read_apart`. ``progress`` gets the number of pages read and the number of
+    all pages.
     """
     needed("pypdfium2", "reading PDF", "files")
     records: list[Record] = []
@@ -51,43 +58,63 @@ def read_pdf(
 
 
 def converted(first: Record, pages: Sequence[Record]) -> TextFile:
-    """The text of the pages that were read; if there is none, a ``ValueError`` that says why."""
+    """The text of the pages that were read.
+
+    If there is none, a ``ValueError`` that says why.
+    """
     if "locked" in first:
         raise ValueError(
-            "got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
-            "first, for example with `qpdf --decrypt --password=...`"
+            "got an encrypted PDF that needs a password; expected one that can be read:"
+            " decrypt it first, for example with `qpdf --decrypt --password=...`"
         )
     pages = [page for page in pages if "text" in page]
     count = first.get("pages", 0)
-    slow = f"the first of {count} pages takes too much time or memory" if count and not pages else ""
+    slow = (
+        f"the first of {count} pages takes too much time or memory"
+        if count and not pages
+        else ""
+    )
     if reason := first.get("broken", slow):
         raise ValueError(
-            f"got a PDF that cannot be read ({reason}); expected a complete one: download it again, or "
-            "repair it, for example with `qpdf in.pdf out.pdf`"
+            f"got a PDF that cannot be read ({reason}); expected a complete one:"
+            " download it again, or repair it, for example with `qpdf in.pdf out.pdf`"
         )
-    unread = [number for number, page in enumerate(pages, start=1) if "broken_page" in page]
+    unread = [
+        number for number, page in enumerate(pages, start=1) if "broken_page" in page
+    ]
     if not any(page["text"].strip() or page.get("values") for page in pages):
         if count and len(unread) == count:
-            raise ValueError(f"got a PDF whose {count} pages are all broken; expected one that can be read")
+            raise ValueError(
+                f"got a PDF whose {count} pages are all broken; expected one that can"
+                " be read"
+            )
         raise ValueError(
-            f"got a PDF without text on its {count} page{'' if count == 1 else 's'}; expected text: "
-            "scanned pages need OCR first, for example `ocrmypdf`"
+            f"got a PDF without text on its {count} page{'' if count == 1 else 's'};"
+            " expected text: scanned pages need OCR first, for example `ocrmypdf`"
         )
     notes = []
     if unread:
-        notes.append(f"{len(unread)} of {len(pages)} pages are broken, the first is page {unread[0]}")
+        notes.append(
+            f"{len(unread)} of {len(pages)} pages are broken, the first is page"
+            f" {unread[0]}"
+        )
     empty = sum(not page["text"].strip() for page in pages) - len(unread)
     if 2 * empty > len(pages):
-        notes.append(f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first")
+        notes.append(
+            f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first"
+        )
     if len(pages) < count:
         notes.append(
-            f"read {len(pages):,} of {count:,} pages, which took all the allowed time or memory: split the file"
+            f"read {len(pages):,} of {count:,} pages, which took all the allowed time"
+            " or memory: split the file"
         )
     labels = first["labels"] or [str(number) for number in range(1, count + 1)]
     return _joined(pages, labels, tuple(notes))
 
 
-def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]) -> TextFile:
+def _joined(
+    pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]
+) -> TextFile:
     """Join the pages into one text, in which a sentence may continue across a page break."""
     parts: list[str] = []
     starts: list[PageStart] = []
@@ -96,9 +123,16 @@ def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ..
     length, before = 0, ""
     texts = [page["text"] for page in pages]
     spans = page_bodies(texts, list(range(1, len(texts) + 1)))
-    bodies = as_written([text[start:end].strip() for text, (start, end) in zip(texts, spans, strict=True)])
+    bodies = as_written(
+        [
+            text[start:end].strip()
+            for text, (start, end) in zip(texts, spans, strict=True)
+        ]
+    )
     levels = _levels(pages)
-    for number, (page, span, body) in enumerate(zip(pages, spans, bodies, strict=True), start=1):
+    for number, (page, span, body) in enumerate(
+        zip(pages, spans, bodies, strict=True), start=1
+    ):
         if before and body:
             parts.append("\n" if sentence_goes_on(before, body) else "\n\n")
             length += len(parts[-1])
@@ -110,10 +144,14 @@ def _joined(pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ..
         parts.append(body)
         length += len(body)
         before = body or before
-    return TextFile("", "".join(parts), tuple(blocks), tuple(starts), notes, np.concatenate(words))
+    return TextFile(
+        "", "".join(parts), tuple(blocks), tuple(starts), notes, np.concatenate(words)
+    )
 
 
-def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArray[np.int32]:
+def _words(
+    page: Record, span: tuple[int, int], body: str, offset: int
+) -> NDArray[np.int32]:
     """Spans and boxes of the words of a page's body, with hyphenated words joined: (n, 6)."""
     found = array("i")  # 24 bytes per word, for a million words in a book
     boxes, cursor = page.get("boxes", ()), 0
@@ -123,9 +161,13 @@ def _words(page: Record, span: tuple[int, int], body: str, offset: int) -> NDArr
         word = match.group().translate(LIGATURES)
         start = _SPACE.match(body, cursor).end()  # type: ignore[union-attr]
         cursor = start + len(word)
-        if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:  # the hyphen was removed
+        if (
+            word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]
+        ):  # the hyphen was removed
             cursor -= 1
-        found.extend((offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4]))
+        found.extend(
+            (offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4])
+        )
     return np.array(found, np.int32).reshape(-1, 6)
 
 
@@ -138,9 +180,15 @@ def _levels(pages: Sequence[Record]) -> dict[float, int]:
         return {}
     body = sizes.most_common(1)[0][0]
     marked = {size for page in pages for size in page.get("marked", {}).values()}
-    large = sorted({abs(size) for size in marked if abs(size) >= _LARGER * body}, reverse=True)
+    large = sorted(
+        {abs(size) for size in marked if abs(size) >= _LARGER * body}, reverse=True
+    )
     levels = {size: min(number, 6) for number, size in enumerate(large, start=1)}
-    bold = {size: levels.get(-size, min(len(levels) + 1, 6)) for size in marked if size < 0 and -size >= body}
+    bold = {
+        size: levels.get(-size, min(len(levels) + 1, 6))
+        for size in marked
+        if size < 0 and -size >= body
+    }
     return levels | bold
 
 
@@ -153,10 +201,16 @@ def _headings(
     for line in body.split("\n"):
         words = " ".join(line.split())
         level = levels.get(marked.get(words, 0), 0)
-        if level and any(map(str.isalpha, words)) and not words.endswith(_SENTENCE_ENDS):
+        if (
+            level
+            and any(map(str.isalpha, words))
+            and not words.endswith(_SENTENCE_ENDS)
+        ):
             end = start + len(line.rstrip())
             if goes_on and found[-1].level == level:
-                found[-1] = found[-1]._replace(end=end, title=f"{found[-1].title} {words}")
+                found[-1] = found[-1]._replace(
+                    end=end, title=f"{found[-1].title} {words}"
+                )
             else:
                 first = start + len(line) - len(line.lstrip())
                 found.append(Block(first, end, "heading", level=level, title=words))
@@ -201,7 +255,9 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
         yield document
         return
     count = len(document)
-    labels = [document.get_page_label(number)[:_LONGEST_LABEL] for number in range(count)]
+    labels = [
+        document.get_page_label(number)[:_LONGEST_LABEL] for number in range(count)
+    ]
     yield {"pages": count, "labels": labels if all(map(str.strip, labels)) else []}
     document.init_forms()
     left = MOST_CHARACTERS
@@ -221,11 +277,13 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
 def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
     """The text of a page, the boxes of its words, its font sizes, and its lines in larger or bold fonts.
 
-    A word is a run of characters without white space. Its box is left, bottom, right and top in tenths of a point;
-    all boxes are in one flat list.
+    A word is a run of characters without white space. Its box is left, bottom, right
+    and top in tenths of a point; all boxes are in one flat list.
     """
     letters = _Letters(page.get_textpage())
-    if (turn := letters.turn()) != page.get_rotation():  # sideways lines would come in arbitrary order
+    if (
+        turn := letters.turn()
+    ) != page.get_rotation():  # sideways lines would come in arbitrary order
         page.set_rotation(turn)
         letters = _Letters(page.get_textpage())
     text, places = _text_of(letters.page)
@@ -246,10 +304,17 @@ def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
             (size, bold), (other, also) = map(letters.look, (begins[0], begins[-1]))
             sizes[size] += len(joined)
             if 1 < len(joined) <= _LONGEST_HEADING:
-                marked[joined] = -min(size, other) if bold and also else min(size, other)
+                marked[joined] = (
+                    -min(size, other) if bold and also else min(size, other)
+                )
     body = sizes.most_common(1)[0][0] if sizes else 0
     larger = {line: size for line, size in marked.items() if size < 0 or size > body}
-    return {"text": text, "sizes": list(sizes.items()), "marked": larger, "boxes": boxes}
+    return {
+        "text": text,
+        "sizes": list(sizes.items()),
+        "marked": larger,
+        "boxes": boxes,
+    }
 
 
 def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium2
@@ -259,13 +324,21 @@ def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium
     characters: list[str] = []
     places: list[int] = []
     handle = shown.raw
-    codes = [FPDFText_GetUnicode(handle, number) for number in range(shown.count_chars())]
+    codes = [
+        FPDFText_GetUnicode(handle, number) for number in range(shown.count_chars())
+    ]
     for number, code in enumerate(codes):
         if code == _HYPHEN:
             characters += ["-", "\n"]
             places += [number, number]
-        elif 0xDC00 <= code < 0xE000 and characters and "\ud800" <= characters[-1] < "\udc00":
-            characters[-1] = chr(0x10000 + ((ord(characters[-1]) - 0xD800) << 10) + code - 0xDC00)
+        elif (
+            0xDC00 <= code < 0xE000
+            and characters
+            and "\ud800" <= characters[-1] < "\udc00"
+        ):
+            characters[-1] = chr(
+                0x10000 + ((ord(characters[-1]) - 0xD800) << 10) + code - 0xDC00
+            )
         elif code != 13:  # the carriage return of a line break
             characters.append(chr(code) if code <= sys.maxunicode else "\ufffd")
             places.append(number)
@@ -286,8 +359,17 @@ class _Letters:
         self.raw.FPDFText_GetLooseCharBox(self.shown, first, box)
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         self.raw.FPDFText_GetLooseCharBox(self.shown, last, box)
-        corners = min(left, box.left), min(bottom, box.bottom), max(right, box.right), max(top, box.top)
-        if not (corners[0] > -_FURTHEST and corners[1] > -_FURTHEST and max(corners) < _FURTHEST):
+        corners = (
+            min(left, box.left),
+            min(bottom, box.bottom),
+            max(right, box.right),
+            max(top, box.top),
+        )
+        if not (
+            corners[0] > -_FURTHEST
+            and corners[1] > -_FURTHEST
+            and max(corners) < _FURTHEST
+        ):
             return [0, 0, 0, 0]  # the page is broken; its box may even have NaN
         return [round(TENTHS * corner) for corner in corners]
 
@@ -304,9 +386,13 @@ class _Letters:
         size = self.raw.FPDFText_GetFontSize(self.shown, number)
         if self.raw.FPDFText_GetMatrix(self.shown, number, self.matrix):
             size *= hypot(self.matrix.c, self.matrix.d) or 1
-        length = self.raw.FPDFText_GetFontInfo(self.shown, number, self.name, len(self.name), None)
+        length = self.raw.FPDFText_GetFontInfo(
+            self.shown, number, self.name, len(self.name), None
+        )
         name = self.name.value.lower() if 0 < length <= len(self.name) else b""
-        return round(min(abs(size), 1e4), 1), any(mark.encode() in name for mark in _BOLD)
+        return round(min(abs(size), 1e4), 1), any(
+            mark.encode() in name for mark in _BOLD
+        )
 
 
 def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2; no form is None
@@ -323,7 +409,9 @@ def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfi
 
 def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of pypdfium2
     def own(key: bytes) -> str:
-        return _string(lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer))
+        return _string(
+            lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer)
+        )
 
     def of_form(read: Callable[..., int]) -> str:
         return _string(lambda *buffer: read(form, annotation, *buffer))
@@ -331,19 +419,28 @@ def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of py
     subtype = raw.FPDFAnnot_GetSubtype(annotation)
     if subtype == raw.FPDF_ANNOT_FREETEXT:
         return own(b"Contents")
-    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation) if form else raw.FPDF_FORMFIELD_SIGNATURE
+    kind = (
+        raw.FPDFAnnot_GetFormFieldType(form, annotation)
+        if form
+        else raw.FPDF_FORMFIELD_SIGNATURE
+    )
     if subtype != raw.FPDF_ANNOT_WIDGET or kind == raw.FPDF_FORMFIELD_SIGNATURE:
         return ""
     if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
         value = "" if (state := own(b"AS")) == "Off" else state
     else:
         value = of_form(raw.FPDFAnnot_GetFormFieldValue)
-    name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(raw.FPDFAnnot_GetFormFieldName)
+    name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(
+        raw.FPDFAnnot_GetFormFieldName
+    )
     return f"{name}: {value}" if name and value else value
 
 
 def _string(read: Callable[..., int]) -> str:
-    """Read a text from PDFium, which first returns its length; one line of at most `_LONGEST_VALUE` characters."""
+    """Read a text from PDFium, which first returns its length.
+
+    One line of at most `_LONGEST_VALUE` characters.
+    """
     from pypdfium2.raw import FPDF_WCHAR
 
     length = read(None, 0)  # in bytes, with the final zero

@@ -21,7 +21,10 @@ MOST_PIXELS = 1_600_000
 """Most pixels of a page: a sheet of A4 at 130 dots per inch."""
 
 MOST_BYTES = 8 * 2**20
-"""Most bytes of all pictures, in base64. A page over an eighth of it is drawn at half size, or else left out."""
+"""Most bytes of all pictures, in base64.
+
+A page over an eighth of it is drawn at half size, or else left out.
+"""
 
 SECONDS = 10.0
 _LARGEST_SCALE = 1.8  # pixels per point
@@ -39,9 +42,13 @@ class Picture(NamedTuple):
 
 
 def pictures_of(
-    data: bytes, passages: Sequence[Sequence[Box]], check: Callable[[], None] | None = None
+    data: bytes,
+    passages: Sequence[Sequence[Box]],
+    check: Callable[[], None] | None = None,
 ) -> list[Picture]:
-    """Draw the pages of the first passages that have boxes, in page order; some or all pages may be missing.
+    """Draw the pages of the first passages that have boxes, in page order.
+
+    Some or all pages may be missing.
 
     ``check`` is called meanwhile, and may raise an exception to stop drawing.
     """
@@ -49,7 +56,10 @@ def pictures_of(
     pages = list(dict.fromkeys(box.page for box, _ in placed))[:MOST_PAGES]
     if not pages:
         return []
-    asked = [(page, [(n, *box[1:]) for box, n in placed if box.page == page]) for page in pages]
+    asked = [
+        (page, [(n, *box[1:]) for box, n in placed if box.page == page])
+        for page in pages
+    ]
     found, size = [], 0
     for record in read_apart(_drawn, data, SECONDS, check, *asked):
         size += len(record["png"])
@@ -58,7 +68,9 @@ def pictures_of(
     return sorted(found, key=lambda picture: picture.number)
 
 
-def _drawn(data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]) -> Iterator[Record]:
+def _drawn(
+    data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]
+) -> Iterator[Record]:
     """Yield a record for each page that can be drawn."""
     document = opened(data)
     if isinstance(document, dict):
@@ -75,14 +87,24 @@ def _drawn(data: bytes, *asked: tuple[int, Sequence[Sequence[float]]]) -> Iterat
                 break
 
 
-def _picture(page: Any, boxes: Sequence[Sequence[float]], share: float) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
+def _picture(
+    page: Any,  # noqa: ANN401
+    boxes: Sequence[Sequence[float]],
+    share: float,  # noqa: ANN401, RUF100
+) -> dict[str, Any]:
     across, up = page.get_size()
-    scale = share * min(_LARGEST_SCALE, math.sqrt(MOST_PIXELS / (across * up)), _LONGEST / max(across, up))
+    scale = share * min(
+        _LARGEST_SCALE,
+        math.sqrt(MOST_PIXELS / (across * up)),
+        _LONGEST / max(across, up),
+    )
     bitmap = page.render(scale=scale, rev_byteorder=True)
     width, height = bitmap.width, bitmap.height
     places = []
     for passage, *corners in boxes:
-        (x0, y0), (x1, y1) = (_on(page, width, height, *corner) for corner in (corners[:2], corners[2:]))
+        (x0, y0), (x1, y1) = (
+            _on(page, width, height, *corner) for corner in (corners[:2], corners[2:])
+        )
         places.append((passage, min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)))
     return {"width": width, "height": height, "png": _png(bitmap), "places": places}
 
@@ -97,15 +119,26 @@ def _on(page: Any, width: int, height: int, x: float, y: float) -> tuple[int, in
 
 
 def _png(bitmap: Any) -> str:  # noqa: ANN401 - of pypdfium2
-    """An RGB bitmap as a PNG in base64; most pages have no colours, and are written in grey, a third as large."""
-    pixels, width, height, stride = bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride
+    """An RGB bitmap as a PNG in base64.
+
+    Most pages have no colours, and are written in grey, a third as large.
+    """
+    pixels, width, height, stride = (
+        bytes(bitmap.buffer),
+        bitmap.width,
+        bitmap.height,
+        bitmap.stride,
+    )
     rows = [pixels[at : at + 3 * width] for at in range(0, height * stride, stride)]
     grey = all(row[::3] == row[1::3] == row[2::3] for row in rows)
     lines = b"".join(b"\0" + (row[::3] if grey else row) for row in rows)
     header = struct.pack(">IIBBBBB", width, height, 8, 0 if grey else 2, 0, 0, 0)
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, 3)), (b"IEND", b"")]
     chunks = (
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        struct.pack(">I", len(body))
+        + name
+        + body
+        + struct.pack(">I", zlib.crc32(name + body))
         for name, body in parts
     )
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()
@@ -127,7 +160,9 @@ class Mark(NamedTuple):
     strength: float  # from 0 to 1
 
 
-def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, tuple[str, ...]]:
+def marked_copy(
+    name: str, data: bytes, marks: Sequence[Mark]
+) -> tuple[bytes, tuple[str, ...]]:
     """Copy a PDF with marks on its pages, and return the copy and notes for the user.
 
     Raises
@@ -141,12 +176,16 @@ def marked_copy(name: str, data: bytes, marks: Sequence[Mark]) -> tuple[bytes, t
     found = next(read_apart(_copied, data, seconds_for(data), None, *marks), {})
     if "locked" in found:
         raise ValueError(
-            f"{name}: got an encrypted PDF that allows no notes; expected one that does: decrypt it first, for "
-            "example with `qpdf --decrypt --password=...`, or write --out page.html"
+            f"{name}: got an encrypted PDF that allows no notes; expected one that"
+            " does: decrypt it first, for example with `qpdf --decrypt"
+            " --password=...`, or write --out page.html"
         )
     if "copy" not in found:
         why = found.get("broken", "too much time or memory")
-        raise ValueError(f"{name}: got a PDF that cannot be copied ({why}); write --out page.html instead")
+        raise ValueError(
+            f"{name}: got a PDF that cannot be copied ({why}); write --out page.html"
+            " instead"
+        )
     return base64.b64decode(found["copy"]), (SIGNED,) if found["signed"] else ()
 
 
@@ -165,18 +204,34 @@ def _copied(data: bytes, *asked: Sequence[Any]) -> Iterator[dict[str, Any]]:
         return
     signed = raw.FPDF_GetSignatureCount(document) > 0
     if signed:
-        _annotate(raw, document[0], raw.FPDF_ANNOT_TEXT, [Box(1, 10, 10, 30, 30)], SIGNED, 1.0)
+        _annotate(
+            raw, document[0], raw.FPDF_ANNOT_TEXT, [Box(1, 10, 10, 30, 30)], SIGNED, 1.0
+        )
     for mark in marks:
         for number, boxes in groupby(mark.boxes, key=lambda box: box.page):
             page = document[number - 1]
-            _annotate(raw, page, raw.FPDF_ANNOT_HIGHLIGHT, list(boxes), mark.note, mark.strength)
+            _annotate(
+                raw,
+                page,
+                raw.FPDF_ANNOT_HIGHLIGHT,
+                list(boxes),
+                mark.note,
+                mark.strength,
+            )
             page.close()
     saved = io.BytesIO()
     document.save(saved)
     yield {"copy": base64.b64encode(saved.getbuffer()).decode(), "signed": signed}
 
 
-def _annotate(raw: Any, page: Any, kind: int, boxes: Sequence[Box], note: str, strength: float) -> None:  # noqa: ANN401 - of pypdfium2
+def _annotate(
+    raw: Any,  # noqa: ANN401
+    page: Any,  # noqa: ANN401
+    kind: int,
+    boxes: Sequence[Box],
+    note: str,
+    strength: float,  # noqa: ANN401, RUF100
+) -> None:
     """Add a note, or a highlight with a quadrilateral for each box, and its text."""
     annotation = raw.FPDFPage_CreateAnnot(page, kind)
     if not annotation:
@@ -197,6 +252,10 @@ def _annotate(raw: Any, page: Any, kind: int, boxes: Sequence[Box], note: str, s
             )
     raw.FPDFAnnot_SetFlags(annotation, _PRINTED)
     for key, value in ((b"Contents", note), (b"T", AUTHOR)):
-        wide = ctypes.create_string_buffer(value.encode("utf-16-le", "replace") + b"\0\0")
-        raw.FPDFAnnot_SetStringValue(annotation, key, ctypes.cast(wide, ctypes.POINTER(raw.FPDF_WCHAR)))
+        wide = ctypes.create_string_buffer(
+            value.encode("utf-16-le", "replace") + b"\0\0"
+        )
+        raw.FPDFAnnot_SetStringValue(
+            annotation, key, ctypes.cast(wide, ctypes.POINTER(raw.FPDF_WCHAR))
+        )
     raw.FPDFPage_CloseAnnot(annotation)

@@ -1,4 +1,7 @@
-"""Reads Markdown, tables, logs and transcripts unchanged, with their blocks; subtitles become turns."""
+"""Reads Markdown, tables, logs and transcripts unchanged, with their blocks.
+
+Subtitles become turns.
+"""
 
 import csv
 import html
@@ -18,7 +21,8 @@ _TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({NAME})\]?:[ \t]+(?=\S)")
 _SENTENCE_ENDS = tuple('.!?…"”')
 _LONG_TURN, _LONG_UNKNOWN = 600, 200
-"""A turn longer than so many characters ends with its sentence; turns of unknown speakers are shorter."""
+"""A turn longer than so many characters ends with its sentence; turns of unknown
+speakers are shorter."""
 
 
 class _Cue(NamedTuple):
@@ -77,7 +81,11 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
             if time:
                 yield time, lines
             hours, minutes, seconds = timing.groups()
-            time, lines, ended = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}", [], False
+            time, lines, ended = (
+                f"{int(hours or 0):02}:{int(minutes):02}:{seconds}",
+                [],
+                False,
+            )
         elif not line:
             ended = True
         elif not ended:  # after a blank line come numbers, names of cues, and notes
@@ -108,27 +116,40 @@ def read_table(data: bytes) -> TextFile:
     text = decoded(data)
     rows = _rows(text)
     looked_at = list(islice(rows, _LOOKED_AT))
-    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))  # also Excel's "sep=;"
+    titles = list(
+        takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at)
+    )  # also Excel's "sep=;"
     first = looked_at[len(titles) :]
-    header = first[0][:2] if first and looks_named([row[2] for row in first], fewest=2) else None
+    header = (
+        first[0][:2]
+        if first and looks_named([row[2] for row in first], fewest=2)
+        else None
+    )
     blocks = [Block(start, end, "row") for start, end, _ in titles]
     if header and _differs([row[2] for row in first]):
         blocks.append(Block(*header, "header"))
         del first[0]
     for part in (first, rows):
         for start, end, _ in part:
-            blocks.append(Block(start, end, "row", header=None if (start, end) == header else header))
+            blocks.append(
+                Block(
+                    start, end, "row", header=None if (start, end) == header else header
+                )
+            )
     return TextFile("", text, tuple(blocks))
 
 
 def read_log(data: bytes) -> TextFile:
     """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
 
-    An entry is a line and the indented lines below it or, if entries begin with a time, all lines without one.
+    An entry is a line and the indented lines below it or, if entries begin with a time,
+    all lines without one.
     """
     text = decoded(data)
     blocks: list[Block] = []
-    timed = len(list(islice(DATED.finditer(text), 2))) == 2 and bool(DATED.match(text.lstrip()))
+    timed = len(list(islice(DATED.finditer(text), 2))) == 2 and bool(
+        DATED.match(text.lstrip())
+    )
     for line in LINE.finditer(text):
         start, end = line.start(), line.start() + len(line[0].rstrip())
         if end == start or not line[0].strip():
@@ -138,7 +159,9 @@ def read_log(data: bytes) -> TextFile:
         if last and end - last.start <= LONGEST_UNIT:
             blocks[-1] = last._replace(end=end)
         else:
-            blocks.append(Block(start + len(line[0]) - len(line[0].lstrip()), end, "row"))
+            blocks.append(
+                Block(start + len(line[0]) - len(line[0].lstrip()), end, "row")
+            )
     return TextFile("", text, tuple(blocks))
 
 
@@ -153,10 +176,15 @@ def _rows(text: str) -> Iterator[Row]:
             yield line[0]
 
     start, last_line = 0, 0
-    first = [line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()]
+    first = [
+        line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()
+    ]
     counts = {sign: sorted(line.count(sign) for line in first) for sign in _DELIMITERS}
     # the delimiter that occurs most often in most rows
-    table = csv.reader(lines(), delimiter=max(counts, key=lambda sign: counts[sign][len(first) // 4 :][:1]))
+    table = csv.reader(
+        lines(),
+        delimiter=max(counts, key=lambda sign: counts[sign][len(first) // 4 :][:1]),
+    )
     try:
         for cells in table:
             if table.line_num - last_line > _MOST_LINES:
@@ -171,16 +199,26 @@ def _rows(text: str) -> Iterator[Row]:
 def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]:
     content = text[start:end]
     if any(map(str.strip, cells)):
-        yield start + len(content) - len(content.lstrip()), start + len(content.rstrip()), cells
+        yield (
+            start + len(content) - len(content.lstrip()),
+            start + len(content.rstrip()),
+            cells,
+        )
 
 
 def _differs(rows: Sequence[Sequence[str]]) -> bool:
     """True if a column has numbers below a name, or ordinary words below an identifier such as "first_name"."""
     for column, name in enumerate(rows[0]):
-        below = [row[column] for row in rows[1:] if column < len(row) and row[column].strip()]
+        below = [
+            row[column] for row in rows[1:] if column < len(row) and row[column].strip()
+        ]
         if below and not _NUMBER.match(name) and all(map(_NUMBER.match, below)):
             return True
-        if below and _IDENTIFIER.fullmatch(name) and not any(map(_IDENTIFIER.fullmatch, below)):
+        if (
+            below
+            and _IDENTIFIER.fullmatch(name)
+            and not any(map(_IDENTIFIER.fullmatch, below))
+        ):
             return True
     return False
 
@@ -189,7 +227,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
 
 
 def read_markdown(data: bytes) -> TextFile:
@@ -199,7 +239,10 @@ def read_markdown(data: bytes) -> TextFile:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of CommonMark with GitHub's tables, in order and disjoint; inline markup is not parsed."""
+    """The blocks of CommonMark with GitHub's tables, in order and disjoint.
+
+    Inline markup is not parsed.
+    """
     from markdown_it import MarkdownIt
 
     begin, blocks = 0, []
@@ -213,12 +256,16 @@ def blocks_of(text: str) -> list[Block]:
     return blocks
 
 
-def _blocks(text: str, starts: Sequence[int], tokens: Sequence["Token"]) -> Iterator[Block]:
+def _blocks(
+    text: str, starts: Sequence[int], tokens: Sequence["Token"]
+) -> Iterator[Block]:
     """The blocks of the lines that begin at ``starts``."""
 
     def span(first: int, stop: int) -> tuple[int, int]:
         start, content = starts[first], text[starts[first] : starts[stop]]
-        return start + len(content) - len(content.lstrip()), start + len(content.rstrip())
+        return start + len(content) - len(content.lstrip()), start + len(
+            content.rstrip()
+        )
 
     header = (0, 0)
     for number, token in enumerate(tokens):
@@ -228,7 +275,9 @@ def _blocks(text: str, starts: Sequence[int], tokens: Sequence["Token"]) -> Iter
         match token.type:
             case "heading_open":
                 title = " ".join(tokens[number + 1].content.split())
-                yield Block(*span(first, stop), "heading", level=int(token.tag[1:]), title=title)
+                yield Block(
+                    *span(first, stop), "heading", level=int(token.tag[1:]), title=title
+                )
             case "fence" | "code_block":
                 yield Block(*span(first, stop), "fence")
             case "paragraph_open" if token.level:  # in a list or a quotation

@@ -1,4 +1,7 @@
-"""Builds one text from paragraphs, headings, fences and tables; decodes plain text, and places merged cells."""
+"""Builds one text from paragraphs, headings, fences and tables.
+
+Decodes plain text, and places merged cells.
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,8 +13,12 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
-LONGEST_TITLE = 300  # characters; a longer heading is taken as a paragraph in large letters
-LONGEST_ROW = 2_000  # characters; a longer row is for page layout, so its cells become paragraphs
+LONGEST_TITLE = (
+    300  # characters; a longer heading is taken as a paragraph in large letters
+)
+LONGEST_ROW = (
+    2_000  # characters; a longer row is for page layout, so its cells become paragraphs
+)
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -21,20 +28,28 @@ def readable(text: str) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-8, with or without a byte order mark, or UTF-16 with one; ``ValueError`` for all else."""
+    """Decode UTF-8, with or without a byte order mark, or UTF-16 with one.
+
+    ``ValueError`` for all else.
+    """
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
     try:
         zero = data.find(b"\0") if encoding == "UTF-8" else -1
-        text = data.decode("utf-16" if encoding == "UTF-16" else "utf-8-sig") if zero < 0 else ""
+        text = (
+            data.decode("utf-16" if encoding == "UTF-16" else "utf-8-sig")
+            if zero < 0
+            else ""
+        )
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"got byte 0x{data[error.start]:02x} at {error.start}, not {encoding}; expected UTF-8 text: "
-            "convert text in another encoding, for example with `iconv -f LATIN1 -t UTF-8`"
+            f"got byte 0x{data[error.start]:02x} at {error.start}, not {encoding};"
+            " expected UTF-8 text: convert text in another encoding, for example with"
+            " `iconv -f LATIN1 -t UTF-8`"
         ) from None
     if (zero := max(zero, text.find("\0"))) >= 0:
         raise ValueError(
-            f"got binary data (a zero byte at {zero}); expected UTF-8 text, HTML, Markdown, "
-            "PDF or DOCX: convert it first"
+            f"got binary data (a zero byte at {zero}); expected UTF-8 text, HTML,"
+            " Markdown, PDF or DOCX: convert it first"
         )
     return text
 
@@ -77,14 +92,28 @@ class TextBuilder:
         """Add a speaker's words after a label with time and speaker."""
         start, end = self._append(f"{label}{after}{text}", BETWEEN_ROWS)
         self._blocks.append(
-            Block(start, end, "turn", header=(start, start + len(label + after.rstrip())), title=label)
+            Block(
+                start,
+                end,
+                "turn",
+                header=(start, start + len(label + after.rstrip())),
+                title=label,
+            )
         )
 
-    def table(self, rows: Sequence[Sequence[str]], is_header: Sequence[bool], *, first_names: bool) -> None:
-        """Add the rows of a table; the cells of a row that is not data become paragraphs.
+    def table(
+        self,
+        rows: Sequence[Sequence[str]],
+        is_header: Sequence[bool],
+        *,
+        first_names: bool,
+    ) -> None:
+        """Add the rows of a table.
 
-        Consecutive header rows are one header for the rows below. ``first_names``: the first row is not a header,
-        but the other rows are read with it as if it were.
+        The cells of a row that is not data become paragraphs.
+
+        Consecutive header rows are one header for the rows below. ``first_names``: the
+        first row is not a header, but the other rows are read with it as if it were.
         """
         header: tuple[int, int] | None = None
         gap, last_is_header = BETWEEN_PARAGRAPHS, False
@@ -112,9 +141,11 @@ class TextBuilder:
         """Return the text and its blocks; a header without rows becomes a row."""
         used = {block.header for block in self._blocks}
         blocks = (
-            block._replace(kind="row")
-            if block.kind == "header" and (block.start, block.end) not in used
-            else block
+            (
+                block._replace(kind="row")
+                if block.kind == "header" and (block.start, block.end) not in used
+                else block
+            )
             for block in self._blocks
         )
         return TextFile("", readable("".join(self._parts)), tuple(blocks))
@@ -125,12 +156,16 @@ MOST_COLUMNS, MOST_ROWS = 1_000, 65_534
 
 _LONGEST_NAME = 60  # characters of a column's name
 _FEWEST_NAMED = 3
-"""An unmarked first row may name columns if there are at least so many: two are often label and value."""
+"""An unmarked first row may name columns if there are at least so many: two are
+often label and value."""
 
 _WITH_NUMBER = re.compile(r"\d")
-_NUMBERED = re.compile(r"(?:19|20)\d\d|[^\W\d]+[ _]?\d")  # a year, or a name as in "line 2"
+_NUMBERED = re.compile(
+    r"(?:19|20)\d\d|[^\W\d]+[ _]?\d"
+)  # a year, or a name as in "line 2"
 _FREE, _SHARE = 60, 8
-"""Merged cells may add this many characters to a table, plus this many times the length of its text."""
+"""Merged cells may add this many characters to a table, plus this many times the
+length of its text."""
 
 
 class Cell(NamedTuple):
@@ -155,7 +190,9 @@ class Row:
 def _placed(rows: Sequence[Row]) -> list[list[str]]:
     """The cells of rows by column: a cell that spans rows is repeated, one that spans columns is in the first."""
     placed: list[list[str]] = []
-    hanging: dict[int, tuple[str, int]] = {}  # column -> text from above, number of rows that still repeat it
+    hanging: dict[
+        int, tuple[str, int]
+    ] = {}  # column -> text from above, number of rows that still repeat it
     left = _FREE
     for row in rows:
         left += _SHARE * sum(len(cell.text) for cell in row.cells)
@@ -177,15 +214,24 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
             left -= width
             texts += [text, *[""] * (width - 1)]
             if cell.rows > 1:
-                hanging |= {each: (texts[each], cell.rows - 1) for each in range(column, column + width)}
+                hanging |= {
+                    each: (texts[each], cell.rows - 1)
+                    for each in range(column, column + width)
+                }
         placed.append(texts)
     return placed
 
 
 def add_table(
-    built: TextBuilder, rows: Sequence[Row], *, first_row_differs: bool = False, marked_again: bool = False
+    built: TextBuilder,
+    rows: Sequence[Row],
+    *,
+    first_row_differs: bool = False,
+    marked_again: bool = False,
 ) -> None:
-    """Add a table's rows, except deleted ones; its header is the rows that are marked as one or look like one.
+    """Add a table's rows, except deleted ones.
+
+    Its header is the rows that are marked as one or look like one.
 
     ``marked_again``: marked rows further down are headers for the rows below them.
     """
@@ -193,8 +239,13 @@ def add_table(
     placed = _placed(rows)
     marked = len(list(takewhile(lambda row: row.marked, rows)))
     # if every row is a header, none is
-    headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(len(rows), 1)
-    is_header = [number < headers or (marked_again and row.marked) for number, row in enumerate(rows)]
+    headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(
+        len(rows), 1
+    )
+    is_header = [
+        number < headers or (marked_again and row.marked)
+        for number, row in enumerate(rows)
+    ]
     built.table(placed, is_header, first_names=not headers and looks_named(placed))
 
 
@@ -203,7 +254,11 @@ def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
     if all(row.strong for row in rows):
         return 0
     for number, (row, texts) in enumerate(zip(rows, placed, strict=True)):
-        if not row.strong or not any(texts) or any(text.endswith(":") for text in texts):
+        if (
+            not row.strong
+            or not any(texts)
+            or any(text.endswith(":") for text in texts)
+        ):
             return number
         if all(cell.columns == cell.rows == 1 for cell in row.cells):
             return number + 1
@@ -216,6 +271,9 @@ def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> b
     return (
         len(set(first)) == len(first) >= fewest
         and all(0 < len(text) <= _LONGEST_NAME for text in first)
-        and not any(_WITH_NUMBER.search(text) and not _NUMBERED.fullmatch(text) for text in first)
+        and not any(
+            _WITH_NUMBER.search(text) and not _NUMBERED.fullmatch(text)
+            for text in first
+        )
         and not all(map(_WITH_NUMBER.search, first))
     )

@@ -27,7 +27,10 @@ class ScanOperands(NamedTuple):
 
 
 class Kernels:
-    """One way to compute a layer: plain torch, on every device. Subclasses override what they compute."""
+    """One way to compute a layer: plain torch, on every device.
+
+    Subclasses override what they compute.
+    """
 
     name = "torch"
     """Its name as the ``backend`` of `Scanner.from_pretrained`."""
@@ -35,7 +38,8 @@ class Kernels:
     packs = False
     """True if several sequences may follow each other in one row.
 
-    A ``sequence_index`` tells them apart: (batch, tokens), int32, not decreasing, 0 for the state's sequence.
+    A ``sequence_index`` tells them apart: (batch, tokens), int32, not decreasing, 0 for
+    the state's sequence.
     """
 
     def most_tokens(self, config: Mamba2Config) -> int:
@@ -43,26 +47,40 @@ class Kernels:
         return sys.maxsize
 
     def convolve(
-        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+        self,
+        conv1d: nn.Conv1d,
+        xBC: Tensor,
+        tail: Tensor,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Causal depthwise convolution and SiLU, and the tail for the tokens that follow.
 
-        ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``, (batch, tokens, conv_dim).
+        ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``,
+        (batch, tokens, conv_dim).
         """
         tokens = xBC.shape[1]
-        extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
-        # On a CPU, the convolution's backward pass is several times slower in bfloat16 than in float32.
+        extended = torch.cat(
+            (tail.to(xBC.dtype), xBC), dim=1
+        )  # (batch, d_conv - 1 + tokens, conv_dim)
+        # On a CPU, the convolution's backward pass is several times slower in bfloat16
+        # than in float32.
         dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
         weight, bias = conv1d.weight.to(dtype), conv1d.bias
         convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
         with torch.autocast(xBC.device.type, enabled=False):
-            out = convolve(extended.to(dtype), weight, None if bias is None else bias.to(dtype))
+            out = convolve(
+                extended.to(dtype), weight, None if bias is None else bias.to(dtype)
+            )
         out = F.silu(out, inplace=True)  # (batch, tokens, conv_dim)
         # a copy, so that the state does not keep the whole segment in memory
         return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
 
     def scan(
-        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+        self,
+        operands: ScanOperands,
+        state: Tensor,
+        config: Mamba2Config,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """The state-space operator: y, (batch, tokens, nheads, headdim), and the state after the last token.
 
@@ -88,7 +106,9 @@ TORCH_KERNELS = Kernels()
 def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
     """The time steps after bias, softplus and clamping, float32: (batch, tokens, nheads)."""
     steps = F.softplus(operands.dt.float() + operands.dt_bias.float())
-    return steps if config.dt_limit == (0.0, math.inf) else steps.clamp(*config.dt_limit)
+    return (
+        steps if config.dt_limit == (0.0, math.inf) else steps.clamp(*config.dt_limit)
+    )
 
 
 def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
@@ -99,7 +119,11 @@ def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tens
     recent = recent[:, first:]
     if sequence_index is not None:
         index = torch.cat(
-            (sequence_index.new_zeros(tail.shape[:2]), sequence_index[:, max(0, tokens - kept) :]), dim=1
+            (
+                sequence_index.new_zeros(tail.shape[:2]),
+                sequence_index[:, max(0, tokens - kept) :],
+            ),
+            dim=1,
         )
         others = index[:, first:] != sequence_index[:, -1:]  # (batch, d_conv - 1)
         recent = recent.masked_fill(others[..., None], 0.0)
@@ -109,10 +133,17 @@ def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tens
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Depthwise convolution as an image of one row, the fastest way on a CPU: (batch, tokens, channels).
 
-    ``inputs``: (batch, d_conv - 1 + tokens, channels), ``weight``: (channels, 1, d_conv), ``bias``: (channels,).
+    ``inputs``: (batch, d_conv - 1 + tokens, channels), ``weight``: (channels, 1,
+    d_conv), ``bias``: (channels,).
     """
-    image = inputs.transpose(1, 2).unsqueeze(2)  # (batch, channels, 1, d_conv - 1 + tokens)
-    return F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight)).squeeze(2).transpose(1, 2)
+    image = inputs.transpose(1, 2).unsqueeze(
+        2
+    )  # (batch, channels, 1, d_conv - 1 + tokens)
+    return (
+        F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight))
+        .squeeze(2)
+        .transpose(1, 2)
+    )
 
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -142,7 +173,10 @@ class RMSNorm(nn.Module):
 
 
 class GatedRMSNorm(nn.Module):
-    """RMS norm with a SiLU gate; each group of ``d_inner / ngroups`` channels is normed separately."""
+    """RMS norm with a SiLU gate.
+
+    Each group of ``d_inner / ngroups`` channels is normed separately.
+    """
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
@@ -164,7 +198,8 @@ def _over_its_rms(x: Tensor, epsilon: float, *, overwrite: bool) -> Tensor:
     """Divide ``x`` by the root mean square of its last dimension, in place if ``overwrite`` allows it."""
     if torch.is_grad_enabled() or not x.is_cpu:
         return F.rms_norm(x, x.shape[-1:], eps=epsilon)
-    # On a CPU, torch's rms_norm is a series of operations, each of which allocates a tensor for its result.
+    # On a CPU, torch's rms_norm is a series of operations, each of which allocates a
+    # tensor for its result.
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # (..., 1)
     scale = torch.rsqrt(norm.square_().div_(x.shape[-1]).add_(epsilon))
     return torch.mul(x, scale, out=x if overwrite else None)

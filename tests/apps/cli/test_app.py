@@ -29,12 +29,21 @@ class OutOfMemoryError(RuntimeError):
     [
         (KeyboardInterrupt(), 130, "spscanner: interrupted\n"),
         (OutOfMemoryError("tried to allocate"), 1, "lower --segment-tokens"),
-        (ValueError("two\nlines \x1b[31m\ud800"), 2, "spscanner: two lines \\x1b[31m\\ud800\n"),
+        (
+            ValueError("two\nlines \x1b[31m\ud800"),
+            2,
+            "spscanner: two lines \\x1b[31m\\ud800\n",
+        ),
         (ImportError('run `pip install ".[cuda]"`'), 2, 'pip install ".[cuda]"'),
     ],
 )
 def test_how_a_scan_that_stops_ends(
-    scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
+    scan: Run,
+    document: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
 ) -> None:
     monkeypatch.setattr(Scanner, "scan_many", Mock(side_effect=error))
     ended = scan(document, "--out", document.parent / "out.txt")
@@ -58,15 +67,27 @@ def test_a_checkpoint_without_a_tokenizer_takes_the_one_given(
 ) -> None:
     model = shutil.copytree(published_checkpoint, tmp_path / "bare")
     (model / "tokenizer.json").rename(tmp_path / "own.json")
-    line = {"doc_id": "d", "source": "s", "text": document.read_text(encoding="utf-8"), "questions": []}
+    line = {
+        "doc_id": "d",
+        "source": "s",
+        "text": document.read_text(encoding="utf-8"),
+        "questions": [],
+    }
     line["questions"] = [{"qid": "q", "question": "Who?", "evidence": [[0, 5]]}]
     (tmp_path / "data.jsonl").write_text(json.dumps(line))
-    words = command.format(model=model, document=document, data=tmp_path / "data.jsonl").split()
+    words = command.format(
+        model=model, document=document, data=tmp_path / "data.jsonl"
+    ).split()
     run(*words, "--dtype", "float32").refuses("(--tokenizer PATH)")
-    assert run(*words, "--dtype", "float32", "--tokenizer", tmp_path / "own.json").code == 0
+    assert (
+        run(*words, "--dtype", "float32", "--tokenizer", tmp_path / "own.json").code
+        == 0
+    )
 
 
-def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_keeps_its_traceback(
+    scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Scanner, "scan_many", Mock(side_effect=ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         scan(document)
@@ -77,7 +98,10 @@ def test_help_and_version(run: Run) -> None:
     code, out, _ = run("--help")
     assert (code, {"scan", "info"} <= set(out.split())) == (0, True)
     help_of_scan = run("scan", "--help").out
-    assert '"score": float, "logit": float, "neighbour": bool, "text": str}]}]}' in help_of_scan
+    assert (
+        '"score": float, "logit": float, "neighbour": bool, "text": str}]}]}'
+        in help_of_scan
+    )
     assert "byte order mark" in " ".join(help_of_scan.split())
     code, out, err = run()
     assert (code, out) == (2, "")
@@ -85,9 +109,12 @@ def test_help_and_version(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "wrong", "right"), [("scan", "--topk", "--top-k"), ("eval", "--retriever", "--retrievers")]
+    ("command", "wrong", "right"),
+    [("scan", "--topk", "--top-k"), ("eval", "--retriever", "--retrievers")],
 )
-def test_a_wrong_option_is_told_with_the_right_one(run: Run, command: str, wrong: str, right: str) -> None:
+def test_a_wrong_option_is_told_with_the_right_one(
+    run: Run, command: str, wrong: str, right: str
+) -> None:
     refused = run(command, "a.txt", wrong, "3")
     refused.refuses(f"No such option: {wrong}; did you mean ")
     refused.refuses(right)
@@ -98,7 +125,10 @@ SECONDS = 240  # seconds for a program to end on a busy machine
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
     command = [sys.executable, *map(str, arguments)]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **options)
 
@@ -125,7 +155,16 @@ sys.exit(f"loaded {heavy}" if heavy else 0)
 
 @pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -> None:
-    arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
+    arguments = [
+        "-m",
+        "spscanner_rag.apps.cli",
+        "scan",
+        document,
+        "-q",
+        QUESTION,
+        "--model",
+        checkpoint,
+    ]
     with start(*arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -140,13 +179,19 @@ from spscanner_rag.apps.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a parent may have switched off
 sys.exit(main(sys.argv[1:]))
 """
-    with start("-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE) as process:
+    with start(
+        "-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
-        with (tmp_path / "pipe").open("wb"):  # opens when the program does; the program then waits for more
+        with (tmp_path / "pipe").open(
+            "wb"
+        ):  # opens when the program does; the program then waits for more
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
-            if process.poll() is None:  # it came just before the system's read, which hides it from Python
+            if (
+                process.poll() is None
+            ):  # it came just before the system's read, which hides it from Python
                 process.send_signal(signal.SIGINT)
             assert ended(process) == (130, b"spscanner: interrupted\n")
         assert process.stdout.read() == b""
@@ -156,7 +201,16 @@ sys.exit(main(sys.argv[1:]))
 def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
-    arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
+    arguments = [
+        "-m",
+        "spscanner_rag.apps.cli",
+        "scan",
+        document,
+        "-q",
+        QUESTION,
+        "--model",
+        checkpoint,
+    ]
     with open("/dev/full", "wb") as full, start(*arguments, stdout=full) as process:
         code, told = ended(process)
     assert (code, told.count(b"\n")) == (2, 1)
@@ -183,6 +237,8 @@ def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
 def test_a_process_of_its_own_ends_with_all_output(
     arguments: list[str], code: int, out: str, error: str
 ) -> None:
-    with start("-m", "spscanner_rag.apps.cli", *arguments, stdout=subprocess.PIPE) as process:
+    with start(
+        "-m", "spscanner_rag.apps.cli", *arguments, stdout=subprocess.PIPE
+    ) as process:
         told = [stream.decode() for stream in process.communicate(timeout=SECONDS)]
     assert (process.returncode, told[0], told[1].startswith(error)) == (code, out, True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.apps import batch as module
-from tests.apps.cli.conftest import Run, read_lines, write_lines
+from tests.command_line import Run, read_lines, write_lines
 
 
 @pytest.fixture(autouse=True)
@@ -19,46 +19,86 @@ def batch(run: Run, checkpoint: Path, tmp_path: Path) -> Run:
     """Runs `spscanner batch` into the folder ``out``."""
 
     def batch(*arguments: object) -> Any:
-        fixed = ("--out", tmp_path / "out", "--model", checkpoint, "--device", "cpu", "--dtype", "float32")
+        fixed = (
+            "--out",
+            tmp_path / "out",
+            "--model",
+            checkpoint,
+            "--device",
+            "cpu",
+            "--dtype",
+            "float32",
+        )
         return run("batch", *arguments, *fixed)
 
     return batch
 
 
 def records(out: Path) -> list[dict[str, Any]]:
-    return [record for part in sorted(out.glob("part-*")) for record in read_lines(part)]
+    return [
+        record for part in sorted(out.glob("part-*")) for record in read_lines(part)
+    ]
 
 
 def test_pairs_with_columns_of_other_names(batch: Run, tmp_path: Path) -> None:
     rows = write_lines(
         tmp_path / "rows.jsonl",
-        {"number": 5, "question": "Who signed it?", "body": "Anne signed it. The bell rang."},
+        {
+            "number": 5,
+            "question": "Who signed it?",
+            "body": "Anne signed it. The bell rang.",
+        },
         {"number": 6, "question": "Who signed it?"},
     )
-    columns = ("--id-column", "number", "--query-column", "question", "--text-column", "body")
+    columns = (
+        "--id-column",
+        "number",
+        "--query-column",
+        "question",
+        "--text-column",
+        "body",
+    )
     done = batch(rows, *columns, "--top-k", 1, "--no-texts")
     assert (done.code, done.err) == (0, "")
     assert "2 rows, 1 of them with an error" in done.out
     (tmp_path / "out" / "part-000000.jsonl").rename(tmp_path / "out" / "kept")
-    assert "0 parts" not in batch(rows, *columns, "--top-k", 1, "--no-texts").out, "the part is made again"
-    assert "1 parts of an earlier run" in batch(rows, *columns, "--top-k", 1, "--no-texts").out
-    batch(rows, *columns, "--top-k", 3, "--no-texts").refuses("selection: top_k: 1, now 3")
+    assert "0 parts" not in batch(rows, *columns, "--top-k", 1, "--no-texts").out, (
+        "the part is made again"
+    )
+    assert (
+        "1 parts of an earlier run"
+        in batch(rows, *columns, "--top-k", 1, "--no-texts").out
+    )
+    batch(rows, *columns, "--top-k", 3, "--no-texts").refuses(
+        "selection: top_k: 1, now 3"
+    )
     first, second = records(tmp_path / "out")
-    assert (first["id"], len(first["sentences"]), first["sentences"][0]["text"]) == ("5", 1, None)
+    assert (first["id"], len(first["sentences"]), first["sentences"][0]["text"]) == (
+        "5",
+        1,
+        None,
+    )
     assert second["error"] == "body: missing; expected a string"
 
 
-def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, document: Path) -> None:
+def test_questions_on_documents_of_several_kinds(
+    batch: Run, tmp_path: Path, document: Path
+) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "a.html").write_text("<h1>Peace</h1><p>Anne signed the treaty.</p>")
     (folder / "b.txt").write_bytes(b"")
-    questions = write_lines(tmp_path / "questions.jsonl", {"id": "when", "query": "When was it?"})
+    questions = write_lines(
+        tmp_path / "questions.jsonl", {"id": "when", "query": "When was it?"}
+    )
     done = batch(folder, document, "-q", "x", "--query", "Who?", "--queries", questions)
     assert done.code == 2  # -q belongs to scan
     done = batch(folder, document, "--query", "Who?", "--queries", questions)
     assert done.code == 0
-    found = {(Path(each["id"]).name, each["query_id"]): each for each in records(tmp_path / "out")}
+    found = {
+        (Path(each["id"]).name, each["query_id"]): each
+        for each in records(tmp_path / "out")
+    }
     assert {name for name, _ in found} == {"a.html", "b.txt", "treaty.txt"}
     assert {number for _, number in found} == {"1", "when"}
     assert found["a.html", "1"]["sentences"][0]["section"] == "Peace"
@@ -72,12 +112,19 @@ def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, doc
         (["rows.jsonl", "--top-k", "0"], "--top-k"),
         (["rows.jsonl", "--threshold", "2"], "--threshold"),
         (["rows.jsonl", "--query", " "], "--query"),
-        (["rows.jsonl", "--queries", "rows.jsonl", "--query-column", "missing"], "missing: missing"),
+        (
+            ["rows.jsonl", "--queries", "rows.jsonl", "--query-column", "missing"],
+            "missing: missing",
+        ),
         (["text.txt"], "without a question"),
     ],
 )
 def test_what_cannot_be_meant_is_told_in_one_line(
-    batch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    batch: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})

@@ -9,18 +9,23 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
-from spscanner_rag.lab.training.model_card import lexical_names
+from spscanner_rag.checkpoint.config import lexical_names
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import usable_cores
-from tests.apps.cli.conftest import Run
+from tests.command_line import Run
 from tests.lexical.tables import table_of
 
 
 def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
-    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32", *options)
+    code, out, err = run(
+        "info", checkpoint, "--device", "cpu", "--dtype", "float32", *options
+    )
     assert (code, err) == (0, "")
-    return {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
+    return {
+        line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip()
+        for line in out.splitlines()
+    }
 
 
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
@@ -34,7 +39,9 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["device"] == "cpu (as asked for)"
     assert facts["dtype"] == "float32 (as asked for)"
     assert facts["backend"] == "numba (numba is installed)"
-    assert facts["threads"] == f"1 (this process may use {usable_cores()} physical cores)"
+    assert (
+        facts["threads"] == f"1 (this process may use {usable_cores()} physical cores)"
+    )
     assert facts["source"] == str(checkpoint)
     assert facts["layers"] == "1 of width 16, state 8"
     assert facts["windows"] == "none: one pass over any length"
@@ -45,24 +52,53 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"
-    total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
-    assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding of 384 tokens)"
+    total = sum(
+        p.numel()
+        for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters()
+    )
+    assert (
+        facts["parameters"]
+        == f"{total:,} ({total - 384 * 16:,} without the embedding of 384 tokens)"
+    )
 
 
-def test_info_tells_the_source_of_word_vectors(run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
-    parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
-    model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
-    table = table_of(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
+def test_info_tells_the_source_of_word_vectors(
+    run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    parts = {
+        "match_embedding": True,
+        "lexical_prior": True,
+        "surroundings": True,
+        "soft": True,
+    }
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8),
+        **parts,
+    )
+    table = table_of(
+        ["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)"
+    )
     settings = ScannerSettings(match=True, prior=True, surroundings=True, soft=True)
-    save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table)
+    save_checkpoint(
+        tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table
+    )
     facts = facts_of(run, tmp_path / "soft")
-    assert facts["word vectors"] == "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)"
-    assert facts["lexical channel"].endswith("BM25 of the surroundings, meaning of words")
+    assert (
+        facts["word vectors"]
+        == "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)"
+    )
+    assert facts["lexical channel"].endswith(
+        "BM25 of the surroundings, meaning of words"
+    )
 
 
 def test_parts_of_the_lexical_channel_have_names() -> None:
     settings = ScannerSettings(match=True, prior=True, least_units=300)
-    assert lexical_names(settings) == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
+    assert lexical_names(settings) == [
+        "match embedding",
+        "BM25 prior",
+        "short documents scored as 300 units",
+    ]
     compared = replace(settings, surroundings=True, text_weight=0.5)
     assert lexical_names(compared)[-1] == "whole documents compared (weight 0.5)"
     assert lexical_names(ScannerSettings(least_units=300)) == []

@@ -16,19 +16,23 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.apps.cli.conftest import Run
+from tests.command_line import Run
 
 TEXT = "The keeper left the island. " * 2_000
 SCAN = {"query": "Who left?", "text": "He left. She stayed."}
 
 
 @contextmanager
-def serving(checkpoint: Path, *options: object, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(
+    checkpoint: Path, *options: object, port: int = 0
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a checkpoint until the block ends."""
     named = ["serve", "--port", port, "--model", checkpoint, *options]
     command = [sys.executable, "-m", "spscanner_rag.apps.cli", *map(str, named)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    ) as server:
         assert server.stderr is not None
         try:
             found = None
@@ -42,7 +46,9 @@ def serving(checkpoint: Path, *options: object, port: int = 0) -> Iterator[tuple
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_another_address_needs_a_token(host: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_address_needs_a_token(
+    host: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SPSCANNER_TOKEN", raising=False)
     refused = run("serve", "--host", host, "--model", "does-not-exist")
     refused.refuses(f"--host: got {host!r} without a token")
@@ -58,7 +64,9 @@ def test_another_address_needs_a_token(host: str, run: Run, monkeypatch: pytest.
         ("--token-file", "no-such-file", "no-such-file"),
     ],
 )
-def test_options_are_checked_first(option: str, value: str, message: str, run: Run) -> None:
+def test_options_are_checked_first(
+    option: str, value: str, message: str, run: Run
+) -> None:
     run("serve", option, value, "--model", "does-not-exist").refuses(message)
 
 
@@ -72,7 +80,9 @@ def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
         def ask(number: int) -> int:
             try:
                 body = {"query": f"Who left {number}?", "text": TEXT}
-                return httpx.post(f"{address}/v1/scan", json=body, timeout=120).status_code
+                return httpx.post(
+                    f"{address}/v1/scan", json=body, timeout=120
+                ).status_code
             except httpx.TransportError:
                 return 0  # this request came when the server accepted no more
 
@@ -101,10 +111,22 @@ def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
 def test_a_client_that_never_reads_holds_nobody_up(tiny_checkpoint: Path) -> None:
     with serving(tiny_checkpoint) as (_, address):
         parts = urlsplit(address)
-        body = json.dumps({"query": "Who left?", "text": TEXT * 10, "top_k": None}).encode()
-        head = "POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-        with socket.create_connection((parts.hostname, parts.port), timeout=30) as connection:
+        body = json.dumps(
+            {"query": "Who left?", "text": TEXT * 10, "top_k": None}
+        ).encode()
+        head = (
+            "POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-type:"
+            " application/json\r\n"
+        )
+        with socket.create_connection(
+            (parts.hostname, parts.port), timeout=30
+        ) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            connection.sendall(
+                f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+            )
             for _ in range(20):
-                assert httpx.post(f"{address}/v1/scan", json=SCAN, timeout=60).status_code == 200
+                assert (
+                    httpx.post(f"{address}/v1/scan", json=SCAN, timeout=60).status_code
+                    == 200
+                )

@@ -19,7 +19,11 @@ def every_command(command: Any, name: str = "spscanner") -> Iterator[tuple[str, 
 
 
 def repeatable(command: Any) -> list[Any]:
-    return [param for param in command.params if param.param_type_name == "option" and param.multiple]
+    return [
+        param
+        for param in command.params
+        if param.param_type_name == "option" and param.multiple
+    ]
 
 
 COMMANDS = dict(every_command(typer.main.get_command(app)))
@@ -27,7 +31,9 @@ SEVERAL = {name: command for name, command in COMMANDS.items() if repeatable(com
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_every_option_that_may_be_repeated_takes_several_values_and_its_help_says_so(name: str) -> None:
+def test_every_option_that_may_be_repeated_takes_several_values_and_its_help_says_so(
+    name: str,
+) -> None:
     command = SEVERAL[name]
     assert isinstance(command, SeveralValues)
     for option in repeatable(command):
@@ -35,14 +41,19 @@ def test_every_option_that_may_be_repeated_takes_several_values_and_its_help_say
         others = []
         for param in command.params:
             if param.required and param is not option:
-                others += [*param.opts[:1] * (param.param_type_name == "option"), "given.toml"]
+                others += [
+                    *param.opts[:1] * (param.param_type_name == "option"),
+                    "given.toml",
+                ]
         context = command.make_context(name, [*others, option.opts[0], "a", "b"])
         assert [str(value) for value in context.params[option.name]] == ["a", "b"]
 
 
 def parsed(*args: str) -> dict[str, Any]:
     """The values that ``spscanner train`` understands."""
-    found: dict[str, Any] = COMMANDS["spscanner train"].make_context("train", ["--out", "o", *args]).params
+    found: dict[str, Any] = (
+        COMMANDS["spscanner train"].make_context("train", ["--out", "o", *args]).params
+    )
     return found
 
 
@@ -50,8 +61,30 @@ def parsed(*args: str) -> dict[str, Any]:
     "args",
     [
         ("r.toml", "--data", "a", "b", "c", "--validation", "d", "e"),
-        ("--validation", "d", "e", "--progress", "r.toml", "--data=a", "--data", "b", "c"),
-        ("--data", "a", "b", "--validation", "d", "--data", "c", "--validation", "e", "--", "r.toml"),
+        (
+            "--validation",
+            "d",
+            "e",
+            "--progress",
+            "r.toml",
+            "--data=a",
+            "--data",
+            "b",
+            "c",
+        ),
+        (
+            "--data",
+            "a",
+            "b",
+            "--validation",
+            "d",
+            "--data",
+            "c",
+            "--validation",
+            "e",
+            "--",
+            "r.toml",
+        ),
         ("--data", "a", "b", "c", "--validation", "d", "e", "--", "r.toml"),
     ],
 )
@@ -75,15 +108,24 @@ def test_standard_input_is_a_value() -> None:
         (("r.toml", "--base", "m", "n", "--data", "a"), "n"),
     ],
 )
-def test_other_surplus_words_are_refused(run: Any, args: tuple[str, ...], surplus: str) -> None:
+def test_other_surplus_words_are_refused(
+    run: Any, args: tuple[str, ...], surplus: str
+) -> None:
     run("train", *args, "--out", "o").refuses(surplus)
     assert not Path("o").exists()
 
 
 @pytest.mark.parametrize(
-    "line", ["a b --query p q --out o", "--query p q --out o a b", "--query p q --out o -- a b"]
+    "line",
+    [
+        "a b --query p q --out o",
+        "--query p q --out o a b",
+        "--query p q --out o -- a b",
+    ],
 )
 def test_words_of_a_command_that_needs_some(run: Any, line: str) -> None:
     found = COMMANDS["spscanner batch"].make_context("batch", line.split()).params
     assert (found["inputs"], found["query"]) == (["a", "b"], ["p", "q"])
-    run("batch", "--query", "p", "a", "--out", "o").refuses("Missing argument 'INPUT...'")
+    run("batch", "--query", "p", "a", "--out", "o").refuses(
+        "Missing argument 'INPUT...'"
+    )

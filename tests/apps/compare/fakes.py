@@ -28,7 +28,10 @@ LAST = Cutting(lambda query, text, units: range(len(units)))
 
 def seeded(seed: int, unit: str = "sentence") -> Cutting:
     """Scores drawn with a seed."""
-    return Cutting(lambda query, text, units: np.random.default_rng(seed).normal(size=len(units)), unit)
+    return Cutting(
+        lambda query, text, units: np.random.default_rng(seed).normal(size=len(units)),
+        unit,
+    )
 
 
 def prefers(wanted: Sequence[int | str], unit: str = "sentence") -> Cutting:
@@ -37,7 +40,10 @@ def prefers(wanted: Sequence[int | str], unit: str = "sentence") -> Cutting:
     def logits(query: str, text: str, units: Sequence[Unit]) -> list[float]:
         def rank(own: Unit) -> int:
             words = text[own.start : own.end]
-            liked = (one in words if isinstance(one, str) else one == own.start for one in wanted)
+            liked = (
+                one in words if isinstance(one, str) else one == own.start
+                for one in wanted
+            )
             return next((place for place, likes in enumerate(liked) if likes), 99)
 
         return [-rank(each) for each in units]

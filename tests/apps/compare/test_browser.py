@@ -31,14 +31,18 @@ def page_file(tmp_path: Path, hostile_markup: str) -> Path:
 
 def gone_to(opened: Any) -> str:
     """The pick that the page jumped to, which must be in view and not under the bar at the top."""
-    (name,) = opened.page.evaluate("[...document.querySelectorAll('li:target')].map((each) => each.id)")
+    (name,) = opened.page.evaluate(
+        "[...document.querySelectorAll('li:target')].map((each) => each.id)"
+    )
     bar = "document.querySelector('.heads').getBoundingClientRect().bottom"
     opened.until(lambda: opened.page.evaluate(bar) <= opened.top_of(f"#{name}") < 700)
     return str(name)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_links_lead_to_the_pick_from_strips_and_cards(visit: Any, page_file: Path, width: int) -> None:
+def test_links_lead_to_the_pick_from_strips_and_cards(
+    visit: Any, page_file: Path, width: int
+) -> None:
     opened = visit(page_file, viewport={"width": width, "height": 844})
     opened.page.locator('svg a[href="#p1-1-3"] .reach').click()
     assert gone_to(opened) == "p1-1-3"
@@ -74,21 +78,28 @@ def test_links_stay_in_a_notebook_s_frame(visit: Any, page_file: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_best_of_each_are_in_view_at_the_beginning(visit: Any, page_file: Path, width: int) -> None:
+def test_the_best_of_each_are_in_view_at_the_beginning(
+    visit: Any, page_file: Path, width: int
+) -> None:
     opened = visit(page_file, viewport={"width": width, "height": 844})
     tops = {}
     for rank in (1, 2):
         for column in (1, 3):
-            box = opened.page.locator(f'.best a[href="#p1-{column}-{rank}"]').bounding_box()
+            box = opened.page.locator(
+                f'.best a[href="#p1-{column}-{rank}"]'
+            ).bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
             tops[column, rank] = box["y"]
     assert tops[1, 1] < 844
-    assert (tops[1, 1] == tops[3, 1]) == (width > 760)  # rows are aligned, or one below the other
+    assert (tops[1, 1] == tops[3, 1]) == (
+        width > 760
+    )  # rows are aligned, or one below the other
     assert tops[3, 1] < tops[1, 2]
     if width < 760:  # no column is cut off
         rights = (
-            "[...document.querySelectorAll('td, tbody th')].map((cell) => cell.getBoundingClientRect().right)"
+            "[...document.querySelectorAll('td, tbody th')].map((cell) =>"
+            " cell.getBoundingClientRect().right)"
         )
         assert max(opened.page.evaluate(rights)) <= width
     opened.finish()

@@ -24,7 +24,13 @@ from spscanner_rag.apps.pages.html_page import readable
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
 from tests.apps.compare.fakes import FIRST, LAST, prefers, seeded
-from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
+from tests.apps.pages.checked_page import (
+    HOSTILE,
+    WORDS,
+    CheckedPage,
+    check_page,
+    text_of,
+)
 from tests.fakes import words
 
 
@@ -41,18 +47,31 @@ def picks_on(page: CheckedPage) -> dict[str, tuple[str, str, str]]:
     """The text before each pick, the pick and the text after it, by the pick's id."""
     found = {}
     for item in page.root.iter("li"):
-        for whole in item.findall("span[@class='whole']") if "id" in item.attrib else ():
-            (place,) = [place for place, each in enumerate(whole) if each.get("class") in ("pick", "only")]
+        for whole in (
+            item.findall("span[@class='whole']") if "id" in item.attrib else ()
+        ):
+            (place,) = [
+                place
+                for place, each in enumerate(whole)
+                if each.get("class") in ("pick", "only")
+            ]
             before, after = whole.text or "", whole[place].tail or ""
-            before += "".join(text_of(each) + (each.tail or "") for each in whole[:place])
-            after += "".join(text_of(each) + (each.tail or "") for each in whole[place + 1 :])
+            before += "".join(
+                text_of(each) + (each.tail or "") for each in whole[:place]
+            )
+            after += "".join(
+                text_of(each) + (each.tail or "") for each in whole[place + 1 :]
+            )
             found[item.attrib["id"]] = before, text_of(whole[place]), after
     return found
 
 
 def around(text: str, start: int, end: int) -> tuple[str, str, str]:
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-    before, after = "…" * (start > CONTEXT) + before, after + "…" * (end + CONTEXT < len(text))
+    before, after = (
+        "…" * (start > CONTEXT) + before,
+        after + "…" * (end + CONTEXT < len(text)),
+    )
     return visible(before), visible(readable(text[start:end])), visible(after)
 
 
@@ -69,13 +88,27 @@ def test_every_pick_is_shown_with_what_is_around_it(text: str) -> None:
 def test_who_found_the_evidence_and_who_missed_it() -> None:
     text = "One is here. Two is there. Three is gone. Four came back."
     scorers = {"a": prefers([0]), "b": prefers([0], "document")}
-    page = check_page(compare("Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words).page)
+    page = check_page(
+        compare(
+            "Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words
+        ).page
+    )
     (listed,) = page.all("ul", "evidence")
     assert [text_of(each).replace("\n", "") for each in listed] == [
-        "line 1 · at 0 % · found by a, bOne is here. Two is there. Three is gone. Four came back.",
-        "line 1 · at 23 % · found by b · missed by aOne is here. Two is there. Three is gone. Four came back.",
+        (
+            "line 1 · at 0 % · found by a, bOne is here. Two is there. Three is gone."
+            " Four came back."
+        ),
+        (
+            "line 1 · at 23 % · found by b · missed by aOne is here. Two is there."
+            " Three is gone. Four came back."
+        ),
     ]
-    column = [text_of(each) for each in page.all("td") if each.get("data-head") == "Evidence sentences found"]
+    column = [
+        text_of(each)
+        for each in page.all("td")
+        if each.get("data-head") == "Evidence sentences found"
+    ]
     assert column == ["1 of 2 1 missed", "2 of 2"]
 
 
@@ -84,13 +117,22 @@ def test_what_only_one_found_is_marked_and_listed_under_it() -> None:
     page = check_page(comparison.page)
     only, everything = page.all("div", "lists")
     items = list(everything.iter("li"))
-    marked = {item.attrib["id"]: any(each.get("class") == "only" for each in item.iter()) for item in items}
-    for column, (retrieval, own) in enumerate(zip(comparison.retrievals, only, strict=True), start=1):
+    marked = {
+        item.attrib["id"]: any(each.get("class") == "only" for each in item.iter())
+        for item in items
+    }
+    for column, (retrieval, own) in enumerate(
+        zip(comparison.retrievals, only, strict=True), start=1
+    ):
         alone = [pick.rank for pick in retrieval.picks if pick.only]
         assert [int(text_of(rank)) for rank in own.iter("b")] == alone[:10]
         more = re.findall(r"and (\d+) more", text_of(own))
-        assert [int(number) for number in more] == ([len(alone) - 10] if len(alone) > 10 else [])
-        assert all(marked[f"p1-{column}-{pick.rank}"] == pick.only for pick in retrieval.picks)
+        assert [int(number) for number in more] == (
+            [len(alone) - 10] if len(alone) > 10 else []
+        )
+        assert all(
+            marked[f"p1-{column}-{pick.rank}"] == pick.only for pick in retrieval.picks
+        )
     assert set(marked.values()) == {True, False}
 
 
@@ -98,13 +140,24 @@ def test_the_strips_show_where_the_picks_lie() -> None:
     text = many_sentences(1000)
     comparison = comparison_of(text, top_k=4, evidence=[(0, 5), (20_000, 20_010)])
     strips = list(check_page(comparison.page).all("svg", "strip"))
-    for column, (strip, retrieval) in enumerate(zip(strips, comparison.retrievals, strict=True), start=1):
+    for column, (strip, retrieval) in enumerate(
+        zip(strips, comparison.retrievals, strict=True), start=1
+    ):
         ticks = {tick.attrib["href"]: tick[1].attrib for tick in strip.iter("a")}
         assert len(ticks) == len(retrieval.picks)
         for pick in retrieval.picks:
-            left, width = (float(ticks[f"#p1-{column}-{pick.rank}"][name]) for name in ("x", "width"))
-            assert left + width / 2 == pytest.approx(500 * (pick.start + pick.end) / len(text), abs=2.5)
-        bars = [each.get("class") for each in strip.iter("rect") if each.get("class") in ("found", "missed")]
+            left, width = (
+                float(ticks[f"#p1-{column}-{pick.rank}"][name])
+                for name in ("x", "width")
+            )
+            assert left + width / 2 == pytest.approx(
+                500 * (pick.start + pick.end) / len(text), abs=2.5
+            )
+        bars = [
+            each.get("class")
+            for each in strip.iter("rect")
+            if each.get("class") in ("found", "missed")
+        ]
         assert [bar == "found" for bar in bars] == list(retrieval.found)
 
 
@@ -121,7 +174,11 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
 
     def card(element: Element) -> tuple[str, str, str]:
         _, (facts, quote) = element
-        return element.attrib["class"].split()[1], text_of(facts[0]), text_of(quote).rstrip("…")
+        return (
+            element.attrib["class"].split()[1],
+            text_of(facts[0]),
+            text_of(quote).rstrip("…"),
+        )
 
     assert [card(each) for each in page.all("div", "card") if len(each)] == wanted
     first = comparison.retrievals[0].picks[0]
@@ -129,22 +186,38 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
     facts = text_of(next(page.all("div", "card"))[1][0])
     assert facts.startswith(f"1 {first.score:.3f} · line {line:,} · at {share:.0f} %")
     parts = [text_of(each) for each in page.all("h3", "part")]
-    assert parts == ["The best 3 of each", "What only one retriever found", "Everything"]
+    assert parts == [
+        "The best 3 of each",
+        "What only one retriever found",
+        "Everything",
+    ]
 
 
 def test_the_page_of_a_long_document_is_small() -> None:
     scorers = {"a": prefers([0], "document"), "b": prefers([0])}
     text = "A sentence of some words stands here, and it is as long as most. " * 20_000
-    comparison = compare("Who?", text, scorers, top_k=50, evidence=[(1_000_000, 1_000_100)], count_tokens=len)
+    comparison = compare(
+        "Who?",
+        text,
+        scorers,
+        top_k=50,
+        evidence=[(1_000_000, 1_000_100)],
+        count_tokens=len,
+    )
     assert len(comparison.page) < 150_000
     assert "is as long as most. …" not in comparison.page
-    assert picks_on(check_page(comparison.page))["p1-1-1"][1] == text[:LONGEST].rstrip() + "…"
+    assert (
+        picks_on(check_page(comparison.page))["p1-1-1"][1]
+        == text[:LONGEST].rstrip() + "…"
+    )
 
 
 def test_several_documents_have_a_section_each_under_short_names() -> None:
     paths = ["/home/someone/papers/2024/a.txt", "/home/someone/papers/2025/a.txt"]
     texts = ["One here. Two there.", "Three."]
-    shown = [comparison_of(text, path=path) for text, path in zip(texts, paths, strict=True)]
+    shown = [
+        comparison_of(text, path=path) for text, path in zip(texts, paths, strict=True)
+    ]
     page = check_page(render_comparisons(shown))
     assert [each.attrib["id"] for each in page.all("section")] == ["all", "d1", "d2"]
     cards = [text_of(each) for each in page.all("p", "from")]
@@ -155,18 +228,31 @@ def test_several_documents_have_a_section_each_under_short_names() -> None:
 
 
 def test_the_only_document_with_picks_does_not_repeat_the_best_of_all() -> None:
-    shown = [comparison_of(text, path=path) for text, path in (("One. Two.", "a.txt"), ("", "b.txt"))]
+    shown = [
+        comparison_of(text, path=path)
+        for text, path in (("One. Two.", "a.txt"), ("", "b.txt"))
+    ]
     page = check_page(render_comparisons(shown))
-    assert [text_of(each) for each in page.all("h3", "part")].count("The best 3 of each") == 0
+    assert [text_of(each) for each in page.all("h3", "part")].count(
+        "The best 3 of each"
+    ) == 0
     assert len(list(page.all("div", "card"))) == 3 * 2
 
 
 @pytest.mark.parametrize(("label", "said"), [("{}", "page 2"), ("a{}", "page a2 (2)")])
 def test_pages_are_told_instead_of_lines(label: str, said: str) -> None:
     text = "One is here. Two is there."
-    pages = tuple(PageStart(start, number, label.format(number)) for number, start in ((1, 0), (2, 13)))
-    located = replace(comparison_of(text), document=TextFile("a.pdf", text, pages=pages))
-    facts = [text_of(each) for each in check_page(render_comparisons([located])).all("span", "facts")]
+    pages = tuple(
+        PageStart(start, number, label.format(number))
+        for number, start in ((1, 0), (2, 13))
+    )
+    located = replace(
+        comparison_of(text), document=TextFile("a.pdf", text, pages=pages)
+    )
+    facts = [
+        text_of(each)
+        for each in check_page(render_comparisons([located])).all("span", "facts")
+    ]
     assert any(said in each for each in facts)
     assert not any("line" in each for each in facts)
 
@@ -177,27 +263,46 @@ def test_a_notebook_gets_the_page_in_a_frame() -> None:
     class Frame(HTMLParser):
         attributes: dict[str, str | None]
 
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        def handle_starttag(
+            self, tag: str, attrs: list[tuple[str, str | None]]
+        ) -> None:
             assert tag == "iframe"
             self.attributes = dict(attrs)
 
     frame = Frame()
     frame.feed(comparison._repr_html_())
-    assert repr(comparison).endswith(f"characters={len(HOSTILE)}, retrievers: a, b, chunks)")
+    assert repr(comparison).endswith(
+        f"characters={len(HOSTILE)}, retrievers: a, b, chunks)"
+    )
     assert frame.attributes["sandbox"] == "allow-scripts"
     assert frame.attributes["srcdoc"] == comparison.page
 
 
-def in_terminal(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:
+def in_terminal(
+    text: str, top_k: int = 2, name: str = "first", path: str = "a.txt"
+) -> Comparison:
     scorers = {name: FIRST, "last": LAST}
-    return compare("Who?", text, scorers, top_k=top_k, evidence=[(0, 3)], count_tokens=words, path=path)
+    return compare(
+        "Who?",
+        text,
+        scorers,
+        top_k=top_k,
+        evidence=[(0, 3)],
+        count_tokens=words,
+        path=path,
+    )
 
 
 def test_a_pipe_gets_one_line_a_pick() -> None:
-    comparison = in_terminal("One is here. Two is there.\nThree is gone. Four came back.")
+    comparison = in_terminal(
+        "One is here. Two is there.\nThree is gone. Four came back."
+    )
     lines = render_text([comparison], io.StringIO()).splitlines()
     assert lines[0] == "a.txt 57 characters, tokens as counted by the counter given"
-    assert lines[1].split() == "retriever picks of units only it evidence tokens seconds".split()
+    assert (
+        lines[1].split()
+        == "retriever picks of units only it evidence tokens seconds".split()
+    )
     assert lines[2].split()[:-1] == "first 2 4 2 1 of 1 6".split()
     assert lines[3].split()[:-1] == "last 2 4 2 0 of 1 6".split()
     assert lines[4:] == [
@@ -221,15 +326,21 @@ def test_a_pipe_gets_one_line_a_pick() -> None:
 
 def test_unequal_numbers_of_picks_and_long_ones() -> None:
     text = "One is here. " + "Many words are in this one, " * 40 + "and it ends."
-    comparison = compare("Who?", text, {"a": FIRST, "b": LAST}, top_k=[1, 2], count_tokens=len)
+    comparison = compare(
+        "Who?", text, {"a": FIRST, "b": LAST}, top_k=[1, 2], count_tokens=len
+    )
     shown = render_text([comparison], io.StringIO())
-    longest = max(comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start)
+    longest = max(
+        comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start
+    )
     assert longest.end - longest.start > SHOWN
     assert str(longest.end - longest.start) in re.findall(r"\[(\d+)", shown)
 
 
 def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> None:
-    comparison = in_terminal("One is here. Two is there. " + "Many words are in this sentence " * 9 + ".")
+    comparison = in_terminal(
+        "One is here. Two is there. " + "Many words are in this sentence " * 9 + "."
+    )
     shown = render_text([comparison], terminal)
     assert "\x1b[" in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
@@ -251,29 +362,47 @@ def test_progress_names_the_retriever_at_work(terminal: io.StringIO) -> None:
 def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Comparison:
     retrievals = tuple(
         Retrieval(name, 9, (Pick(start, start + 3, 0.5, 1, 1, False),), 0.1, own)
-        for name, own, start in zip("abc", found, starts or (0,) * len(found), strict=False)
+        for name, own, start in zip(
+            "abc", found, starts or (0,) * len(found), strict=False
+        )
     )
     spans = tuple((number, number + 1) for number in range(len(found[0])))
-    return Comparison("?", TextFile("", "One two three."), retrievals, spans, spans, "a")
+    return Comparison(
+        "?", TextFile("", "One two three."), retrievals, spans, spans, "a"
+    )
 
 
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        ([(True, True), (True, False)], "a found both evidence sentences, the first at rank 1; b found 1."),
-        ([(True,), (False,), (True,)], "a and c each found the evidence sentence at rank 1; b found none."),
-        ([(True, False), (False, True)], "a and b each found 1 of 2 evidence sentences at rank 1."),
+        (
+            [(True, True), (True, False)],
+            "a found both evidence sentences, the first at rank 1; b found 1.",
+        ),
+        (
+            [(True,), (False,), (True,)],
+            "a and c each found the evidence sentence at rank 1; b found none.",
+        ),
+        (
+            [(True, False), (False, True)],
+            "a and b each found 1 of 2 evidence sentences at rank 1.",
+        ),
         ([(False,), (False,)], "No retriever found the evidence sentence."),
         ([(False, False)], "No retriever found any of the 2 evidence sentences."),
         ([(True,) * 3], "a found all 3 evidence sentences, the first at rank 1."),
         ([(True, True)], "a found both evidence sentences, the first at rank 1."),
         (
             [(False, False), (True, False), (False, False)],
-            "b found 1 of 2 evidence sentences at rank 1; a found none and c found none.",
+            (
+                "b found 1 of 2 evidence sentences at rank 1; a found none and c found"
+                " none."
+            ),
         ),
     ],
 )
-def test_with_evidence_it_says_who_found_it(found: list[tuple[bool, ...]], sentence: str) -> None:
+def test_with_evidence_it_says_who_found_it(
+    found: list[tuple[bool, ...]], sentence: str
+) -> None:
     assert verdict(compared(*found), "abc"[: len(found)]) == sentence
 
 
@@ -283,18 +412,28 @@ def test_without_evidence_it_says_whether_they_agree() -> None:
     assert "One retriever" in verdict(compared(()), "a")
 
 
-def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first() -> None:
-    def asked(name: str, *spans: tuple[int, int], found: tuple[bool, bool]) -> Retrieval:
-        picks = (Pick(*span, 0.5, rank, 1, False) for rank, span in enumerate(spans, start=1))
+def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first() -> (
+    None
+):
+    def asked(
+        name: str, *spans: tuple[int, int], found: tuple[bool, bool]
+    ) -> Retrieval:
+        picks = (
+            Pick(*span, 0.5, rank, 1, False) for rank, span in enumerate(spans, start=1)
+        )
         return Retrieval(name, 9, tuple(picks), 0.1, found)
 
     evidence = ((10, 20), (40, 50))
     retrievals = (
         asked("scanner", (0, 5), (30, 35), (12, 18), found=(True, False)),
         asked("bm25", (60, 70), (40, 50), found=(False, True)),
-        asked("dense", (49, 60), found=(False, False)),  # it overlaps too little to count as found
+        asked(
+            "dense", (49, 60), found=(False, False)
+        ),  # it overlaps too little to count as found
     )
     data = Comparison("?", TextFile("", "x" * 80), retrievals, evidence, evidence, "a")
-    assert verdict(data, ["scanner", "bm25", "dense"]) == (
-        "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3; dense found none."
+    assert (
+        verdict(data, ["scanner", "bm25", "dense"])
+        == "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3;"
+        " dense found none."
     )

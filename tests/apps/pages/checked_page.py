@@ -32,19 +32,23 @@ INVISIBLE = re.compile(
 )
 VOID = {"meta", "br"}
 TAGS = set(
-    "html head meta title style script body header main nav section article details summary h1 h2 h3 p div span"
-    " ol ul li a b i br small code kbd mark figure table caption thead tbody tr th td button"
-    " svg g path rect circle line text".split()
+    "html head meta title style script body header main nav section article details"
+    " summary h1 h2 h3 p div span ol ul li a b i br small code kbd mark figure table"
+    " caption thead tbody tr th td button svg g path rect circle line text".split()
 )
 ATTRIBUTES = set(
-    "aria-hidden aria-label aria-live charset class content d data-at data-characters data-document data-facts"
-    " data-head data-rank data-step dir fill height href http-equiv id lang name open"
-    " preserveaspectratio role scope tabindex title transform type viewbox width x x1 x2 y y1 y2 cx cy r".split()
+    "aria-hidden aria-label aria-live charset class content d data-at data-characters"
+    " data-document data-facts data-head data-rank data-step dir fill height href"
+    " http-equiv id lang name open preserveaspectratio role scope tabindex title"
+    " transform type viewbox width x x1 x2 y y1 y2 cx cy r".split()
 )
 
 
 class CheckedPage(HTMLParser):
-    """A page or part of one as a tree; fails for elements, attributes or nesting that no page may have."""
+    """A page or part of one as a tree.
+
+    Fails for elements, attributes or nesting that no page may have.
+    """
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -56,7 +60,11 @@ class CheckedPage(HTMLParser):
         self._tree.end("all")
         self.root: Element = self._tree.close()
         assert not INVISIBLE.search(markup)
-        ids = [element.attrib["id"] for element in self.root.iter() if "id" in element.attrib]
+        ids = [
+            element.attrib["id"]
+            for element in self.root.iter()
+            if "id" in element.attrib
+        ]
         assert len(set(ids)) == len(ids)
         for link in self.root.iter("a"):
             assert link.attrib["href"].startswith("#"), "a link that leads away"
@@ -82,7 +90,11 @@ class CheckedPage(HTMLParser):
     def all(self, tag: str, name: str = "") -> Iterator[Element]:
         """Elements with a tag (``*`` for any) that have all words of ``name`` as their classes."""
         wanted = set(name.split())
-        return (each for each in self.root.iter(tag) if wanted <= set(each.get("class", "").split()))
+        return (
+            each
+            for each in self.root.iter(tag)
+            if wanted <= set(each.get("class", "").split())
+        )
 
     def text(self, tag: str, name: str = "") -> str:
         """The text of the only such element."""
@@ -114,7 +126,9 @@ def check_page(page: str) -> CheckedPage:
     assert len(scripts) <= 1
     policy = f"default-src 'none'; style-src {_hash(style)}; "
     policy += "".join(f"script-src {_hash(script)}; " for script in scripts)
-    (meta,) = (each for each in checked.root.iter("meta") if "http-equiv" in each.attrib)
+    (meta,) = (
+        each for each in checked.root.iter("meta") if "http-equiv" in each.attrib
+    )
     assert meta.attrib["content"] == f"{policy}base-uri 'none'; form-action 'none'"
     assert page.index("Content-Security-Policy") < page.index("<style>")
     assert not re.search(r"url\(|@import", text_of(style))

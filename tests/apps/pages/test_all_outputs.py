@@ -12,8 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.cli.evaluation_run import show_result, write_result
-from spscanner_rag.apps.cli.train import TrainingView
+from spscanner_lab.commands.evaluation_run import show_result, write_result
+from spscanner_lab.commands.train import TrainingView
+from spscanner_lab.evaluation.records import Record
+from spscanner_lab.evaluation.result import Result, Table
+from spscanner_lab.evaluation.statistics import differences_of, rows_of
+from spscanner_lab.training.loop import StepReport
+from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
+from spscanner_lab.training.stages.evidence import Validation
 from spscanner_rag.apps.pages.scanned_document import (
     ScannedDocument,
     described,
@@ -22,16 +28,10 @@ from spscanner_rag.apps.pages.scanned_document import (
     to_markdown,
 )
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
+from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.writing import json_text
-from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import Result, Table
-from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import differences_of, rows_of
-from spscanner_rag.lab.training.loop import StepReport
-from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
-from spscanner_rag.lab.training.stages.evidence import Validation
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, check_page
@@ -89,7 +89,9 @@ def check_markdown(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_evaluation(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluation(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     show_result(results(name), Path("out") / name)
     check_plain(capsys.readouterr().out, name)
     write_result(results(name), tmp_path, {name: name})
@@ -115,7 +117,9 @@ def test_terminal_of_training(name: str, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("stage", ["evidence", "reranker"])
-def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path) -> None:
+def test_model_card(
+    name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path
+) -> None:
     folder = tmp_path / re.sub(r"[/\0\ud800]", "", name).strip()
     folder.mkdir()
     measured = "validation_recall" if stage == "evidence" else "validation_ranking"
@@ -130,7 +134,9 @@ def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path
         "questions_by_source": {name: 3},
         measured: {name: {"@1": 0.5}},
     }
-    settings: ScannerSettings = replace(tiny_scanner.checkpoint.settings, training=training)
+    settings: ScannerSettings = replace(
+        tiny_scanner.checkpoint.settings, training=training
+    )
     write_model_card(folder, tiny_scanner.checkpoint.model, settings)
     card = (folder / MODEL_CARD).read_text(encoding="utf-8")
     title, usage, rest = re.split("```(?:python|sh)?\n", card)
@@ -144,13 +150,22 @@ def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path
 def scanned(name: str) -> ScannedDocument:
     text = f"A sentence {name} ends. Another."
     result = ScanResult(
-        "?", text, [0, len(text) - 8], [len(text) - 9, len(text)], [0.5, -1.0], count_tokens=len
+        "?",
+        text,
+        [0, len(text) - 8],
+        [len(text) - 9, len(text)],
+        [0.5, -1.0],
+        count_tokens=len,
     )  # type: ignore[arg-type]
-    return select_together([TextFile(name, text)], [result], Selection(top_k=2, order="score"))[0]
+    return select_together(
+        [TextFile(name, text)], [result], Selection(top_k=2, order="score")
+    )[0]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminals(
+    name: str, terminal: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
     for stream in (io.StringIO(), terminal):
         shown = re.sub(r"\x1b\[[\d;]*m", "", render_documents([scanned(name)], stream))
         check_plain(shown, "" if stream is terminal else name)

@@ -25,7 +25,12 @@ def test_a_path_is_shortened_to_its_last_folder(name: str, label: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["scanner:a/b", "scanner:c/b", "scanner:b", "bm25", "dense:x/y"]), unique=True)
+    st.lists(
+        st.sampled_from(
+            ["scanner:a/b", "scanner:c/b", "scanner:b", "bm25", "dense:x/y"]
+        ),
+        unique=True,
+    )
 )
 def test_no_two_labels_are_the_same(names: list[str]) -> None:
     assert len(set(short_labels(names))) == len(names)
@@ -44,11 +49,15 @@ def test_no_two_labels_are_the_same(names: list[str]) -> None:
         ([], []),
     ],
 )
-def test_a_document_loses_the_folders_that_all_share(paths: list[str], names: list[str]) -> None:
+def test_a_document_loses_the_folders_that_all_share(
+    paths: list[str], names: list[str]
+) -> None:
     assert short_names(paths) == names
 
 
-PATHS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), max_size=5)
+PATHS = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), max_size=5
+)
 
 
 @given(PATHS)

@@ -21,7 +21,9 @@ def view(
     **options: Any,
 ) -> ScannedDocument:
     spans = [match.span() for match in re.finditer(r"[^\s|][^|]*[^\s|]", text)]
-    logits = [-float(number) for number in range(len(spans))] if logits is None else logits
+    logits = (
+        [-float(number) for number in range(len(spans))] if logits is None else logits
+    )
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     result = ScanResult("Who?", text, starts, ends, logits)
     selection = Selection(top_k=top_k, context=context, order="score", **options)
@@ -30,7 +32,9 @@ def view(
 
 def test_a_pipe_gets_one_line_a_sentence() -> None:
     long = "The fourth " + "goes on and on and " * 20 + "ends."
-    scanned = view(f"First one. |\nSecond one.|\r\n Third\n one. |{long}", logits=[-1, -2, 5, 0.5])
+    scanned = view(
+        f"First one. |\nSecond one.|\r\n Third\n one. |{long}", logits=[-1, -2, 5, 0.5]
+    )
     assert render_documents([scanned], io.StringIO()).splitlines() == [
         f"a.txt {len(scanned.document.text)} characters, 4 sentences",
         "",
@@ -57,7 +61,9 @@ def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
 
 def test_neighbours_that_meet_are_shown_once() -> None:
     logits = [0, 2, 0, 1, -1, -1, -1, -1, 3]
-    scanned = view("|".join(f"S{number}. " for number in range(9)), top_k=3, logits=logits)
+    scanned = view(
+        "|".join(f"S{number}. " for number in range(9)), top_k=3, logits=logits
+    )
     lines = render_documents([scanned], io.StringIO()).splitlines()
     assert [
         line.split()[-1] for line in lines if line.startswith(" ")
@@ -66,18 +72,30 @@ def test_neighbours_that_meet_are_shown_once() -> None:
 
 def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
     document = TextFile("a.txt", "One two. Three.")
-    scored = ScanResult("?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split()))  # type: ignore[arg-type]
+    scored = ScanResult(
+        "?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split())
+    )  # type: ignore[arg-type]
     shown = select_together([document] * 2, [scored] * 2, Selection(top_k=2))
-    assert render_documents(shown, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
-    counted = select_together([document], [replace(scored, tokens_read=40)], Selection(top_k=1))
-    assert render_documents(counted, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
+    assert render_documents(shown, io.StringIO()).endswith(
+        "\n\n4 of 6 tokens kept (66.7 %)\n"
+    )
+    counted = select_together(
+        [document], [replace(scored, tokens_read=40)], Selection(top_k=1)
+    )
+    assert render_documents(counted, io.StringIO()).endswith(
+        "\n\n2 of 40 tokens kept (5.0 %)\n"
+    )
 
 
 def test_ranks_follow_the_score_in_any_order() -> None:
     scanned = view("One. |Two. |Three.", top_k=3, context=0, logits=[1, 3, 2])
     in_document_order = replace(scanned, passages=scanned.result.select())
     lines = render_documents([in_document_order], io.StringIO()).splitlines()
-    assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["3", "1", "2"]
+    assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == [
+        "3",
+        "1",
+        "2",
+    ]
 
 
 def test_nothing_selected_and_nothing_to_select() -> None:
@@ -92,14 +110,21 @@ def test_nothing_selected_and_nothing_to_select() -> None:
     ]
 
 
-def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.StringIO) -> None:
-    scanned = view("Before. |" + "Many words are in this sentence. " * 5 + "|After.", logits=[0, 5, 0])
+def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(
+    terminal: io.StringIO,
+) -> None:
+    scanned = view(
+        "Before. |" + "Many words are in this sentence. " * 5 + "|After.",
+        logits=[0, 5, 0],
+    )
     shown = render_documents([scanned], terminal)
     assert "\x1b[2mBefore." in shown
     assert "\x1b[2mAfter." in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
     assert max(map(len, plain.splitlines())) <= 60
-    (first, *rest) = [line for line in plain.splitlines() if "words" in line or "sentence." in line]
+    first, *rest = [
+        line for line in plain.splitlines() if "words" in line or "sentence." in line
+    ]
     assert first.startswith("  1  0.993  Many words")
     assert rest
     assert all(line.startswith(" " * 12) for line in rest)

@@ -16,13 +16,18 @@ from spscanner_rag.apps.serving.access import Limits, config_of
 from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.service import ReadingQueue, Service
 
-POSTED = "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n"
+POSTED = (
+    "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type:"
+    " application/json\r\ncontent-length: {}\r\n\r\n"
+)
 
 
 def connected(client: httpx.Client, data: bytes = b"") -> socket.socket:
     """A client's connection to the server, over which some bytes were sent."""
     assert client.base_url.port is not None
-    connection = socket.create_connection(("127.0.0.1", client.base_url.port), timeout=30)
+    connection = socket.create_connection(
+        ("127.0.0.1", client.base_url.port), timeout=30
+    )
     connection.sendall(data)
     return connection
 
@@ -61,7 +66,10 @@ def running(app: Starlette) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def address(tiny_scanner: Scanner) -> Iterator[str]:
-    """A server with the default limits; a test that uses it is marked ``allow_hosts(["127.0.0.1"])``."""
+    """A server with the default limits.
+
+    A test that uses it is marked ``allow_hosts(["127.0.0.1"])``.
+    """
     with running(create_app(tiny_scanner)) as url:
         yield url
 

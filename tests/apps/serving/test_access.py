@@ -24,7 +24,10 @@ pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 Serve = Callable[..., Asking]
 
 SCAN = {"query": "Who left?", "text": "He left. She stayed."}
-MIDDLING = {"query": "Who left?", "text": "The keeper left the island in winter. " * 2_000}
+MIDDLING = {
+    "query": "Who left?",
+    "text": "The keeper left the island in winter. " * 2_000,
+}
 LONG = {"query": "Who left?", "text": "The keeper left the island in winter. " * 30_000}
 LONG_TOKENS = 300_000  # at least the number of tokens of LONG
 
@@ -40,7 +43,10 @@ def test_only_who_has_the_token_is_answered(serve: Serve) -> None:
         headers = {} if given is None else {"authorization": given.encode("latin-1")}
         for path in ("/v1/models", "/v1/scan"):
             answer = client.get(path, headers=headers)
-            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (
+                401,
+                "Bearer",
+            )
             assert "a-secret" not in answer.text
     assert client.get("/health").status_code == client.get("/ready").status_code == 200
     right = {"authorization": "Bearer a-secret"}
@@ -66,15 +72,22 @@ def test_sizes_beyond_the_limits_are_refused(serve: Serve) -> None:
         "the body is larger than 5000 bytes": {"query": "a", "text": "b" * 5_000},
     }
     for message, body in refused.items():
-        for path in ("/v1/scan", "/v2/rerank") if "documents" in body else ("/v1/scan",):
+        for path in (
+            ("/v1/scan", "/v2/rerank") if "documents" in body else ("/v1/scan",)
+        ):
             answer = client.post(path, json=body)
-            assert (answer.status_code, message in answer.json()["message"]) == (413, True)
+            assert (answer.status_code, message in answer.json()["message"]) == (
+                413,
+                True,
+            )
     pieces = (b"x" * 1_000 for _ in range(100))  # without a content-length
     assert client.post("/v1/scan", content=pieces).status_code == 413
     file = {"query": "a", "file": "SGUgbGVmdC4g" * 100, "name": "a.txt"}  # "He left. "
     assert client.post("/v1/page", json=file).status_code == 200
     file["file"] = "SGUgbGVmdC4g" * 120  # its text has more than 1,000 characters
-    rows = b"a long name of a column,another long name of one\n" + b"1,2\n" * 30  # names come before each row
+    rows = (
+        b"a long name of a column,another long name of one\n" + b"1,2\n" * 30
+    )  # names come before each row
     table = {"query": "a", "file": base64.b64encode(rows).decode(), "name": "a.csv"}
     for own in (file, table):
         assert client.post("/v1/page", json=own).status_code == 413
@@ -88,8 +101,13 @@ def test_a_body_is_refused_before_it_is_sent_or_unpacked(client: httpx.Client) -
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
     bomb = gzip.compress(bytes(20_000_000), 1)
     answer = client.post("/v1/scan", content=bomb, headers={"content-encoding": "gzip"})
-    assert (answer.status_code, "uncompressed" in answer.json()["message"]) == (415, True)
-    assert client.post("/v1/scan", content=bomb).status_code == 422  # not JSON, and nothing unpacks it
+    assert (answer.status_code, "uncompressed" in answer.json()["message"]) == (
+        415,
+        True,
+    )
+    assert (
+        client.post("/v1/scan", content=bomb).status_code == 422
+    )  # not JSON, and nothing unpacks it
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 
 
@@ -102,11 +120,15 @@ def test_half_a_body_is_given_up(serve: Serve) -> None:
     assert client.post("/v1/scan", json=SCAN).status_code == 200
 
 
-def test_a_client_that_goes_away_cancels_its_work(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_goes_away_cancels_its_work(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[int] = []
     after = _SharedMeter.after_step
     monkeypatch.setattr(
-        _SharedMeter, "after_step", lambda meter, tokens: read.append(tokens) or after(meter, tokens)
+        _SharedMeter,
+        "after_step",
+        lambda meter, tokens: read.append(tokens) or after(meter, tokens),
     )
     client = serve()
     body = json.dumps(LONG).encode()
@@ -123,7 +145,11 @@ def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(serve: Serve) -> Non
     def ask_and_leave(number: int) -> None:
         body = (LONG, MIDDLING, SCAN, SCAN)[number % 4]
         with contextlib.suppress(httpx.TimeoutException):
-            httpx.post(f"{client.base_url}/v1/scan", json=body, timeout=(0.05, 0.1, 0.2)[number % 3])
+            httpx.post(
+                f"{client.base_url}/v1/scan",
+                json=body,
+                timeout=(0.05, 0.1, 0.2)[number % 3],
+            )
 
     with ThreadPoolExecutor(24) as clients:
         list(clients.map(ask_and_leave, range(48)))
@@ -132,16 +158,26 @@ def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(serve: Serve) -> Non
     wait_until(lambda: client.queue.waiting == 0)
 
 
-def test_the_log_is_json_without_texts(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_is_json_without_texts(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     def logged() -> list[dict[str, Any]]:
-        own = [record for record in caplog.records if record.name == "spscanner_rag.access"]
+        own = [
+            record for record in caplog.records if record.name == "spscanner_rag.access"
+        ]
         return [json.loads(record.getMessage()) for record in own]
 
     with caplog.at_level(logging.INFO, "spscanner_rag.access"):
-        client.post("/v1/scan?secret=1", json={"query": "a private question", "text": "A private text."})
+        client.post(
+            "/v1/scan?secret=1",
+            json={"query": "a private question", "text": "A private text."},
+        )
         client.get("/a/private/path")
         wait_until(lambda: len(logged()) >= 2)  # a line is written after its answer
     lines = sorted(logged(), key=lambda line: line["path"])
-    assert [(line["path"], line["status"]) for line in lines] == [("/v1/scan", 200), ("other", 404)]
+    assert [(line["path"], line["status"]) for line in lines] == [
+        ("/v1/scan", 200),
+        ("other", 404),
+    ]
     assert lines[0]["bytes_sent"] > 0 < lines[0]["bytes_received"]
     assert not {"private", "secret"} & set(re.findall(r"\w+", json.dumps(lines)))

@@ -41,7 +41,9 @@ def ranked(tiny_scanner: Scanner) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_cohere_gets_the_same_ranking(address: str, ranked: list[tuple[int, float]], version: str) -> None:
+def test_cohere_gets_the_same_ranking(
+    address: str, ranked: list[tuple[int, float]], version: str
+) -> None:
     kind: Any = cohere.Client if version == "v1" else cohere.ClientV2
     with httpx.Client() as connection:
         answer = kind("key", base_url=address, httpx_client=connection).rerank(
@@ -49,36 +51,67 @@ def test_cohere_gets_the_same_ranking(address: str, ranked: list[tuple[int, floa
         )
     got = [(result.index, result.relevance_score) for result in answer.results]
     assert [index for index, _ in got] == [number for number, _ in ranked]
-    assert [score for _, score in got] == pytest.approx([score for _, score in ranked], abs=1e-4)
+    assert [score for _, score in got] == pytest.approx(
+        [score for _, score in ranked], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize(
     ("provider", "route"),
-    [("cohere", "v1/rerank"), ("cohere", "v2/rerank"), ("text-embeddings-inference", "rerank")],
+    [
+        ("cohere", "v1/rerank"),
+        ("cohere", "v2/rerank"),
+        ("text-embeddings-inference", "rerank"),
+    ],
 )
-def test_rerankers(address: str, ranked: list[tuple[int, float]], provider: str, route: str) -> None:
+def test_rerankers(
+    address: str, ranked: list[tuple[int, float]], provider: str, route: str
+) -> None:
     kind = pytest.importorskip("rerankers.models.api_rankers").APIRanker
-    found = kind("any", "key", provider, url=f"{address}/{route}").rank(QUERY, TEXTS).results
-    assert [one.document.text for one in found] == [TEXTS[number] for number, _ in ranked]
-    assert [one.score for one in found] == pytest.approx([score for _, score in ranked], abs=1e-4)
+    found = (
+        kind("any", "key", provider, url=f"{address}/{route}")
+        .rank(QUERY, TEXTS)
+        .results
+    )
+    assert [one.document.text for one in found] == [
+        TEXTS[number] for number, _ in ranked
+    ]
+    assert [one.score for one in found] == pytest.approx(
+        [score for _, score in ranked], abs=1e-4
+    )
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 def test_llamaindex_s_tei_rerank(address: str, ranked: list[tuple[int, float]]) -> None:
     module = "llama_index.postprocessor.tei_rerank"  # it leaves its connection open
-    reranker = pytest.importorskip(module).TextEmbeddingInference(base_url=address, top_n=4, model_name="any")
+    reranker = pytest.importorskip(module).TextEmbeddingInference(
+        base_url=address, top_n=4, model_name="any"
+    )
     schema = pytest.importorskip("llama_index.core.schema")
     nodes = [schema.NodeWithScore(node=schema.TextNode(text=text)) for text in TEXTS]
     found = [node.text for node in reranker.postprocess_nodes(nodes, query_str=QUERY)]
     assert found == [TEXTS[number] for number, _ in ranked]
 
 
-def test_cohere_s_first_version_returns_documents_and_knows_fields(client: httpx.Client) -> None:
+def test_cohere_s_first_version_returns_documents_and_knows_fields(
+    client: httpx.Client,
+) -> None:
     titled = {"Weather": "It rained.", "Treaty": "The captain signed it."}
     documents = [{"title": title, "body": body} for title, body in titled.items()]
-    body = {"query": QUERY, "documents": documents, "rank_fields": ["title", "body"], "top_n": 1}
-    results = client.post("/v1/rerank", json=body | {"return_documents": True}).json()["results"]
-    assert [set(result) for result in results] == [{"index", "relevance_score", "document"}]
+    body = {
+        "query": QUERY,
+        "documents": documents,
+        "rank_fields": ["title", "body"],
+        "top_n": 1,
+    }
+    results = client.post("/v1/rerank", json=body | {"return_documents": True}).json()[
+        "results"
+    ]
+    assert [set(result) for result in results] == [
+        {"index", "relevance_score", "document"}
+    ]
     assert results[0]["document"] == documents[results[0]["index"]]
     answer = client.post("/v1/rerank", json={"query": QUERY, "documents": documents})
     assert answer.status_code == 422
@@ -87,27 +120,50 @@ def test_cohere_s_first_version_returns_documents_and_knows_fields(client: httpx
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("most", [1, 12, 30, 10_000])
-def test_max_tokens_per_doc(client: httpx.Client, tiny_scanner: Scanner, version: str, most: int) -> None:
+def test_max_tokens_per_doc(
+    client: httpx.Client, tiny_scanner: Scanner, version: str, most: int
+) -> None:
     texts = [*TEXTS, "Ωμέγα 🚢🚢 東京. " * 20]
-    body = {"query": QUERY, "documents": texts, "max_tokens_per_doc": most, "instruction": ""}
+    body = {
+        "query": QUERY,
+        "documents": texts,
+        "max_tokens_per_doc": most,
+        "instruction": "",
+    }
     got = client.post(f"/{version}/rerank", json=body).json()["results"]
     encode = tiny_scanner.checkpoint.tokenizer.encode
     ends = [[end for _, end in encode(text).offsets] for text in texts]
-    cut = [text[: own[most - 1]] if len(own) >= most else text for text, own in zip(texts, ends, strict=True)]
+    cut = [
+        text[: own[most - 1]] if len(own) >= most else text
+        for text, own in zip(texts, ends, strict=True)
+    ]
     expected = tiny_scanner.rank(QUERY, cut)
     assert {one["index"] for one in got} == set(range(len(texts)))
-    assert [one["relevance_score"] for one in got] == pytest.approx([one.score for one in expected], abs=1e-3)
+    assert [one["relevance_score"] for one in got] == pytest.approx(
+        [one.score for one in expected], abs=1e-3
+    )
 
 
 def test_tei_s_form_with_raw_scores_and_pruned_text(
     client: httpx.Client, tiny_scanner: Scanner, ranked: list[tuple[int, float]]
 ) -> None:
-    options = {"raw_scores": True, "return_text": True, "return_pruned_text": True, "pruned_sentences": 1}
-    answers = client.post("/rerank", json={"query": QUERY, "texts": TEXTS, **options}).json()
+    options = {
+        "raw_scores": True,
+        "return_text": True,
+        "return_pruned_text": True,
+        "pruned_sentences": 1,
+    }
+    answers = client.post(
+        "/rerank", json={"query": QUERY, "texts": TEXTS, **options}
+    ).json()
     assert [answer["index"] for answer in answers] == [number for number, _ in ranked]
     logits = [one.logit for one in tiny_scanner.rank(QUERY, TEXTS)[:-1]]
-    assert [answer["score"] for answer in answers[:-1]] == pytest.approx(logits, abs=1e-4)
-    assert answers[-1]["text"] == answers[-1]["pruned_text"] == ""  # the empty text is last
+    assert [answer["score"] for answer in answers[:-1]] == pytest.approx(
+        logits, abs=1e-4
+    )
+    assert (
+        answers[-1]["text"] == answers[-1]["pruned_text"] == ""
+    )  # the empty text is last
     for answer in answers:
         assert answer["text"] == TEXTS[answer["index"]]
         assert answer["pruned_text"] in answer["text"]
@@ -117,21 +173,35 @@ def test_tei_s_form_with_raw_scores_and_pruned_text(
     assert all(0 <= answer["score"] <= 1 for answer in plain)
 
 
-def test_a_scan_selects_as_the_scanner_does(client: httpx.Client, tiny_scanner: Scanner) -> None:
-    body = {"query": QUERY, "text": TEXTS[1], "top_k": 1, "context": 1, "order": "document"}
+def test_a_scan_selects_as_the_scanner_does(
+    client: httpx.Client, tiny_scanner: Scanner
+) -> None:
+    body = {
+        "query": QUERY,
+        "text": TEXTS[1],
+        "top_k": 1,
+        "context": 1,
+        "order": "document",
+    }
     (document,) = client.post("/v1/scan", json=body).json()["documents"]
     passages = tiny_scanner.scan(QUERY, TEXTS[1]).select(1, context=1)
     assert [(p["start"], p["end"], p["text"]) for p in document["passages"]] == [
         (p.start, p.end, p.text) for p in passages
     ]
     assert document["sentences"] == 2
-    both = client.post("/v1/scan", json={"query": QUERY, "documents": TEXTS, "top_k": None}).json()
+    both = client.post(
+        "/v1/scan", json={"query": QUERY, "documents": TEXTS, "top_k": None}
+    ).json()
     results = tiny_scanner.scan_many([(QUERY, text) for text in TEXTS], together=True)
     scores = [float(result.scores.max(initial=0)) for result in results]
-    assert [document["score"] for document in both["documents"]] == pytest.approx(scores, abs=1e-4)
+    assert [document["score"] for document in both["documents"]] == pytest.approx(
+        scores, abs=1e-4
+    )
 
 
-def test_a_streamed_scan_ends_with_the_result(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_streamed_scan_ends_with_the_result(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "TOLD_EACH", 0.001)
     body = {"query": QUERY, "text": "He left. " * 4000, "top_k": 2, "stream": True}
     with client.stream("POST", "/v1/scan", json=body) as answer:
@@ -141,20 +211,28 @@ def test_a_streamed_scan_ends_with_the_result(client: httpx.Client, monkeypatch:
     done = [line["progress"]["tokens"] for line in progress]
     assert len(done) > 1
     assert done == sorted(done)
-    assert last["result"] == client.post("/v1/scan", json={**body, "stream": False}).json()
+    assert (
+        last["result"] == client.post("/v1/scan", json={**body, "stream": False}).json()
+    )
 
 
 def test_health_and_model_until_the_reading_has_ended(
     client: httpx.Client, tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (model,) = client.get("/v1/models").json()["data"]
-    assert (model["segmenter"], model["sha256"]) == ("sentence", fingerprint(tiny_scanner.checkpoint.files))
+    assert (model["segmenter"], model["sha256"]) == (
+        "sentence",
+        fingerprint(tiny_scanner.checkpoint.files),
+    )
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/ready").json() == {"status": "ready"}
     monkeypatch.setattr(ReadingQueue, "alive", False)
     for path in ("/health", "/ready"):
         answer = client.get(path)
-        assert (answer.status_code, "restart the server" in answer.json()["message"]) == (503, True)
+        assert (
+            answer.status_code,
+            "restart the server" in answer.json()["message"],
+        ) == (503, True)
 
 
 def encoded(data: bytes) -> str:
@@ -209,15 +287,22 @@ def test_a_bad_body_gets_one_clear_line(client: httpx.Client, name: str) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe"])
-def test_a_body_that_is_no_json_of_unicode_is_refused(client: httpx.Client, content: bytes) -> None:
-    answer = client.post("/v1/scan", content=content, headers={"content-type": "application/json"})
+def test_a_body_that_is_no_json_of_unicode_is_refused(
+    client: httpx.Client, content: bytes
+) -> None:
+    answer = client.post(
+        "/v1/scan", content=content, headers={"content-type": "application/json"}
+    )
     assert answer.status_code == 422, answer.text
     assert answer.json()["message"]
 
 
 def test_an_unknown_collection_is_named(client: httpx.Client) -> None:
     digest = "0" * 64
-    body = {"requests": [{"query": "a", "text": "x", "units": [[0, 1, None]]}], "collection": digest}
+    body = {
+        "requests": [{"query": "a", "text": "x", "units": [[0, 1, None]]}],
+        "collection": digest,
+    }
     answer = client.post("/v1/score", json=body)
     assert (answer.status_code, digest in answer.json()["message"]) == (404, True)
     assert client.put(f"/v1/collections/{digest}", content=b"no").status_code == 422
@@ -226,7 +311,9 @@ def test_an_unknown_collection_is_named(client: httpx.Client) -> None:
 
 
 DOCUMENTED = re.findall(
-    r"```sh\n(curl .*?)```", (Path(__file__).parents[3] / "docs" / "serve.md").read_text(), re.S
+    r"```sh\n(curl .*?)```",
+    (Path(__file__).parents[3] / "docs" / "serve.md").read_text(),
+    re.S,
 )
 
 
@@ -236,7 +323,9 @@ def test_documented_curl_lines_are_answered(address: str) -> None:
     for command in DOCUMENTED:
         here = command.replace("http://127.0.0.1:8000", address)
         assert here != command
-        run = subprocess.run(["sh", "-c", here], capture_output=True, text=True, timeout=60, check=True)
+        run = subprocess.run(
+            ["sh", "-c", here], capture_output=True, text=True, timeout=60, check=True
+        )
         answer = json.loads(run.stdout)
         assert answer.get("results") or answer.get("documents"), answer
 
@@ -251,7 +340,9 @@ def asked(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return dict(last)
 
 
-def test_the_page_loads_nothing_and_allows_the_report_s_parts(client: httpx.Client) -> None:
+def test_the_page_loads_nothing_and_allows_the_report_s_parts(
+    client: httpx.Client,
+) -> None:
     answer = client.get("/")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
@@ -261,11 +352,17 @@ def test_the_page_loads_nothing_and_allows_the_report_s_parts(client: httpx.Clie
         assert part not in answer.text.partition("<script>")[0]
 
 
-def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callable[..., bytes]) -> None:
-    page = asked(client, text="It rained. The keeper left. She stayed.", top_k=2)["page"]
+def test_a_text_or_a_file_becomes_a_report(
+    client: httpx.Client, pdf_of: Callable[..., bytes]
+) -> None:
+    page = asked(client, text="It rained. The keeper left. She stayed.", top_k=2)[
+        "page"
+    ]
     assert page.count("<mark ") == 2
     assert "pasted text · 39 characters · 3 sentences" in page
-    text = "# Spring\n\nThe keeper left.\n\n# Autumn\n\nShe stayed. <script>x</script>\n"
+    text = (
+        "# Spring\n\nThe keeper left.\n\n# Autumn\n\nShe stayed. <script>x</script>\n"
+    )
     page = asked(client, file=encoded(text.encode()), name="log <b>.md")["page"]
     assert "log &lt;b&gt;.md" in page
     assert "Autumn" in page
@@ -280,7 +377,10 @@ def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callabl
     [
         {"text": "It rained. The keeper left."},
         {"file": encoded(b"# Spring\n\nThe keeper left.\n"), "name": "log.md"},
-        {"file": encoded(b"00:00:01 Ann: The keeper left.\n00:00:09 Bo: Yes.\n"), "name": "call.txt"},
+        {
+            "file": encoded(b"00:00:01 Ann: The keeper left.\n00:00:09 Bo: Yes.\n"),
+            "name": "call.txt",
+        },
     ],
 )
 def test_what_was_prepared_is_not_read_again(
@@ -289,15 +389,22 @@ def test_what_was_prepared_is_not_read_again(
     client, read, encoded_texts = serve(), [], []
     for name in ("_read", "_cut"):
         own = getattr(app, name)
-        monkeypatch.setattr(app, name, lambda *a, name=name, own=own: read.append(name) or own(*a))
+        monkeypatch.setattr(
+            app, name, lambda *a, name=name, own=own: read.append(name) or own(*a)
+        )
     encode = service._encode
-    monkeypatch.setattr(service, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a))
+    monkeypatch.setattr(
+        service, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a)
+    )
     for _ in range(2):
         assert client.post("/v1/prepare", json=given).status_code == 204
     assert asked(client, **given)["page"].count("<mark ") >= 1
     assert read == ["_read", "_cut"]
     assert len(encoded_texts) == 2
-    assert asked(client, **given | {"name": "other.txt"})["page"] != asked(client, text="She left.")["page"]
+    assert (
+        asked(client, **given | {"name": "other.txt"})["page"]
+        != asked(client, text="She left.")["page"]
+    )
     assert len(read) == 6
 
 
@@ -306,18 +413,28 @@ def test_what_is_kept_is_bounded_and_the_latest() -> None:
     for name, size in (("a", 4), ("b", 4), ("large", 11), ("c", 4), ("a", 5), ("d", 6)):
         kept.put(name, name.upper(), size)
         kept.get("b")
-    assert [kept.get(name) for name in ("a", "b", "c", "d", "large")] == [None, "B", None, "D", None]
+    assert [kept.get(name) for name in ("a", "b", "c", "d", "large")] == [
+        None,
+        "B",
+        None,
+        "D",
+        None,
+    ]
 
 
 def test_a_pdf_is_shown_as_its_pages_with_the_marks(
     client: httpx.Client, pdf_of: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = encoded(pdf_of([["It rained all day."], [], ["The keeper left", "the tower."]]))
+    data = encoded(
+        pdf_of([["It rained all day."], [], ["The keeper left", "the tower."]])
+    )
     page = asked(client, file=data, name="log.pdf", top_k=1)["page"]
     assert len(re.findall("<figcaption>page [13]</figcaption>", page)) == 1
     assert "page 3" in asked(client, file=data, name="log.pdf")["page"]
     assert re.search(r'content="default-src \'none\'; [^"]*; img-src data:"', page)
-    assert re.findall(r'<a href="#(d1-\d)" data-mark="\1"', page) == re.findall('<mark .*?id="(.*?)"', page)
+    assert re.findall(r'<a href="#(d1-\d)" data-mark="\1"', page) == re.findall(
+        '<mark .*?id="(.*?)"', page
+    )
 
     def refused(*_: object) -> None:
         raise RefusedError(429, "too many requests are waiting")

@@ -17,15 +17,23 @@ TEXT = "It rained. The keeper left. She stayed. " * 40
 
 
 @contextmanager
-def opened(browser: Any, address: str, troubles: list[str], **context: Any) -> Iterator[Any]:
-    """The page at an address; anything that it logs, and any request to another host, is an error."""
+def opened(
+    browser: Any, address: str, troubles: list[str], **context: Any
+) -> Iterator[Any]:
+    """The page at an address.
+
+    Anything that it logs, and any request to another host, is an error.
+    """
     visit = Visit(browser, address, **context)
     try:
         yield visit.page
     finally:
         visit.context.close()
         own = (f"{address}/", f"blob:{address}/")
-        troubles += [*visit.troubles, *(one for one in visit.requests if not one.startswith(own))]
+        troubles += [
+            *visit.troubles,
+            *(one for one in visit.requests if not one.startswith(own)),
+        ]
 
 
 @pytest.fixture
@@ -45,12 +53,19 @@ def report(page: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme", "paper"), [(1280, "light", "rgb(251, 250, 247)"), (390, "dark", "rgb(22, 23, 26)")]
+    ("width", "scheme", "paper"),
+    [(1280, "light", "rgb(251, 250, 247)"), (390, "dark", "rgb(22, 23, 26)")],
 )
-def test_the_keyboard_is_enough(visited: Callable[..., Any], width: int, scheme: str, paper: str) -> None:
+def test_the_keyboard_is_enough(
+    visited: Callable[..., Any], width: int, scheme: str, paper: str
+) -> None:
     with visited(viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
-        for role, name in (("textbox", "Question"), ("textbox", "Text of the document"), ("button", "Find")):
+        for role, name in (
+            ("textbox", "Question"),
+            ("textbox", "Text of the document"),
+            ("button", "Find"),
+        ):
             assert page.get_by_role(role, name=name).count() == 1
         assert page.get_by_label("Choose a file").count() == 1
         page.keyboard.press("Tab")
@@ -61,19 +76,26 @@ def test_the_keyboard_is_enough(visited: Callable[..., Any], width: int, scheme:
             page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.insert_text(TEXT)
-        assert page.locator("#named").text_content() == f"pasted text, {len(TEXT):,} characters"
+        assert (
+            page.locator("#named").text_content()
+            == f"pasted text, {len(TEXT):,} characters"
+        )
         page.keyboard.press("Control+Enter")
         frame = report(page)
         assert page.locator("[role=alert]").is_hidden()
         assert frame.locator("mark").count() == 10
         first = frame.locator("mark.here").get_attribute("id")
-        page.wait_for_function("document.activeElement.matches('iframe')")  # the keyboard is in the report
+        page.wait_for_function(
+            "document.activeElement.matches('iframe')"
+        )  # the keyboard is in the report
         page.keyboard.press("j")
         frame.locator(f"mark.here:not(#{first})").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_file_is_chosen_and_taken_back(visited: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_file_is_chosen_and_taken_back(
+    visited: Callable[..., Any], tmp_path: Path
+) -> None:
     path = tmp_path / "log.md"
     path.write_text("# Spring\n\nThe keeper left.\n\nShe stayed.\n", encoding="utf-8")
     with visited() as page:
@@ -93,7 +115,10 @@ def test_a_file_is_chosen_and_taken_back(visited: Callable[..., Any], tmp_path: 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_pdf_is_shown_as_pages_and_as_text(
-    visited: Callable[..., Any], tmp_path: Path, pdf_of: Callable[..., bytes], width: int
+    visited: Callable[..., Any],
+    tmp_path: Path,
+    pdf_of: Callable[..., bytes],
+    width: int,
 ) -> None:
     lines = [f"The keeper left the tower on day {day}." for day in range(40)]
     (tmp_path / "log.pdf").write_bytes(pdf_of([lines, lines, lines]))
@@ -102,7 +127,11 @@ def test_a_pdf_is_shown_as_pages_and_as_text(
         page.fill("#query", "When did the keeper leave?")
         page.click("#go")
         frame = report(page)
-        for size, view in ((390, "Text"), (1280, "Pages"), (width, "Pages" if width > 760 else "Text")):
+        for size, view in (
+            (390, "Text"),
+            (1280, "Pages"),
+            (width, "Pages" if width > 760 else "Text"),
+        ):
             page.set_viewport_size({"width": size, "height": 800})
             frame.locator("[aria-pressed=true]", has_text=view).wait_for()
         for view, mark in (("Pages", "figure a.here rect"), ("Text", "mark.here")):
@@ -154,7 +183,9 @@ def test_a_dropped_file_is_taken(visited: Callable[..., Any]) -> None:
         assert report(page).locator("mark").count() == 2
 
 
-def test_a_hostile_document_stays_text(visited: Callable[..., Any], hostile_markup: str) -> None:
+def test_a_hostile_document_stays_text(
+    visited: Callable[..., Any], hostile_markup: str
+) -> None:
     markup = hostile_markup.replace("\ud800", "").replace("\0", "")
     with visited() as page:
         page.fill("#query", f"Who {markup.replace(chr(27), '')}?")
@@ -166,11 +197,16 @@ def test_a_hostile_document_stays_text(visited: Callable[..., Any], hostile_mark
         assert page.title() == "spscanner"
         shown = next(frame for frame in page.frames if frame.url.startswith("blob:"))
         assert shown.evaluate("origin") == "null"
-        above = "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
+        above = (
+            "(() => { try { return parent.document.title } catch (e) { return e.name }"
+            " })()"
+        )
         assert shown.evaluate(above) == "SecurityError"
 
 
-def test_a_wrong_token_and_a_lost_server_are_told(browser: Any, serve: Callable[..., httpx.Client]) -> None:
+def test_a_wrong_token_and_a_lost_server_are_told(
+    browser: Any, serve: Callable[..., httpx.Client]
+) -> None:
     address = str(serve(token="secret").base_url)
     with opened(browser, address, []) as page:
         page.fill("#token", "wrong")

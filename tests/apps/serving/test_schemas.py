@@ -6,14 +6,28 @@ import pytest
 
 from spscanner_rag.apps.serving import schemas
 from spscanner_rag.apps.serving.access import RefusedError
-from spscanner_rag.apps.serving.schemas import Body, CohereRerank, Scan, Score, SeveralTexts
+from spscanner_rag.apps.serving.schemas import (
+    Body,
+    CohereRerank,
+    Scan,
+    Score,
+    SeveralTexts,
+)
 
 LARGE = " " * schemas.AT_ONCE_BYTES
 MANY: list[tuple[type[Body], str]] = [
-    (Score, '{"requests":[{"query":"q","text":"a","units":[' + "[0,1]," * 9_999 + "[0,1]]}]}"),
+    (
+        Score,
+        '{"requests":[{"query":"q","text":"a","units":['
+        + "[0,1]," * 9_999
+        + "[0,1]]}]}",
+    ),
     (SeveralTexts, '{"texts":[' + '"a,[",' * 11_000 + '"a"]}'),
     (Scan, '{"query":"\\\\","text":[' + "{}," * 6_000 + "{}]}"),
-    (CohereRerank, '{"query":"q","documents":[{"text":"\\"",' + '"a":"b",' * 11_000 + '"c":1}]}'),
+    (
+        CohereRerank,
+        '{"query":"q","documents":[{"text":"\\"",' + '"a":"b",' * 11_000 + '"c":1}]}',
+    ),
 ]
 FEW: list[tuple[type[Body], object]] = [
     (Scan, {"query": "q,", "text": "1,2,[3],{4}" * 9_000}),
@@ -23,7 +37,9 @@ FEW: list[tuple[type[Body], object]] = [
 
 
 @pytest.mark.parametrize(("kind", "body"), MANY)
-def test_bodies_of_many_values_refused(kind: type[Body], body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_of_many_values_refused(
+    kind: type[Body], body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schemas, "MOST_VALUES", 10_000)
     monkeypatch.setattr(kind, "_read", None)
     with pytest.raises(RefusedError, match="more than 10000 values") as refused:
@@ -32,13 +48,22 @@ def test_bodies_of_many_values_refused(kind: type[Body], body: str, monkeypatch:
 
 
 @pytest.mark.parametrize(("kind", "body"), FEW)
-def test_punctuation_is_no_value(kind: type[Body], body: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_punctuation_is_no_value(
+    kind: type[Body], body: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schemas, "MOST_VALUES", 10)
-    assert kind.parsed((json.dumps(body) + LARGE).encode()).model_dump(exclude_unset=True) == body
+    assert (
+        kind.parsed((json.dumps(body) + LARGE).encode()).model_dump(exclude_unset=True)
+        == body
+    )
 
 
-@pytest.mark.parametrize("end", ['"', "\\", '\\"' * 40_000, '"' * 80_001, '"\\', '["' * 40_000])
-def test_strings_without_an_end_are_counted_in_one_pass(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "end", ['"', "\\", '\\"' * 40_000, '"' * 80_001, '"\\', '["' * 40_000]
+)
+def test_strings_without_an_end_are_counted_in_one_pass(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schemas, "MOST_VALUES", 10)
     with pytest.raises(RefusedError):
         Scan.parsed(('{"query":[' + "1," * 9 + end + LARGE + '"' + end).encode())

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.access import Limits, RefusedError
-from spscanner_rag.apps.serving.service import LONG_PASSES, Job, ReadingQueue, _SharedMeter
+from spscanner_rag.apps.serving.service import (
+    LONG_PASSES,
+    Job,
+    ReadingQueue,
+    _SharedMeter,
+)
 from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
 from spscanner_rag.encoder.sentences import SentenceVectors, Step
 from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
@@ -39,7 +44,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     read: list[int] = []
     after = _SharedMeter.after_step
     monkeypatch.setattr(
-        _SharedMeter, "after_step", lambda own, tokens: read.append(tokens) or after(own, tokens)
+        _SharedMeter,
+        "after_step",
+        lambda own, tokens: read.append(tokens) or after(own, tokens),
     )
     return read
 
@@ -80,23 +87,32 @@ def wait_until_idle(queue: ReadingQueue) -> None:
     wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
 
 
-def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
+def test_every_job_gets_its_own_answer(
+    queue: ReadingQueue, tiny_scanner: Scanner
+) -> None:
     jobs = []
     for number in range(60):
-        text = f"The keeper {number} left. It rained on day {number}." + " He came back." * (number % 7)
+        text = (
+            f"The keeper {number} left. It rained on day {number}."
+            + " He came back." * (number % 7)
+        )
         texts, query = [text] * (1 + number % 3), f"Who left on day {number}?"
         jobs.append(job(queue.pipeline, *texts, client=str(number % 5), query=query))
     threads = [threading.Thread(target=queue.submit, args=(each,)) for each in jobs]
     for thread in threads:
         thread.start()
     for each in jobs:
-        expected = tiny_scanner.scan_many([one[:2] for one in each.requests], together=True)
+        expected = tiny_scanner.scan_many(
+            [one[:2] for one in each.requests], together=True
+        )
         for got, result in zip(each.future.result(30), expected, strict=True):
             np.testing.assert_allclose(got.logits, result.logits, atol=1e-4)
     wait_until_idle(queue)
 
 
-def test_a_smaller_job_does_not_wait_for_a_long_one(queue: ReadingQueue, passes: list[int]) -> None:
+def test_a_smaller_job_does_not_wait_for_a_long_one(
+    queue: ReadingQueue, passes: list[int]
+) -> None:
     long = ask(queue, LONG)
     wait_until(lambda: not queue.waiting)
     like = ask(queue, LONG, client="like")
@@ -116,7 +132,9 @@ def test_a_smaller_job_does_not_wait_for_a_long_one(queue: ReadingQueue, passes:
 
 def test_a_long_job_goes_on_for_as_long_as_it_was_interrupted() -> None:
     read: list[int] = []
-    meter = _SharedMeter(others=lambda largest: read.append(largest) or time.sleep(0.05), largest=7)
+    meter = _SharedMeter(
+        others=lambda largest: read.append(largest) or time.sleep(0.05), largest=7
+    )
     meter.check()
     meter.check()
     assert read == [7]
@@ -133,7 +151,9 @@ class Slow:
     def __init__(self) -> None:
         self.begun = threading.Event()
 
-    def vectors(self, sentences: Sequence[str], before: Step, after_step: Step) -> SentenceVectors:
+    def vectors(
+        self, sentences: Sequence[str], before: Step, after_step: Step
+    ) -> SentenceVectors:
         before(len(sentences))
         self.begun.set()
         for _ in sentences:
@@ -164,7 +184,9 @@ def test_a_text_that_is_asked_while_it_is_encoded(
     queue.close()
 
 
-def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, passes: list[int]) -> None:
+def test_who_gives_up(
+    queue: ReadingQueue, caplog: pytest.LogCaptureFixture, passes: list[int]
+) -> None:
     for text in ("He left. She stayed.", LONG):
         given_up = job(queue.pipeline, text)
         given_up.cancel()
@@ -186,7 +208,9 @@ def test_who_gives_up(queue: ReadingQueue, caplog: pytest.LogCaptureFixture, pas
 
 
 def test_a_job_that_breaks_the_model_fails_alone(
-    queue: ReadingQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    queue: ReadingQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     run = Pipeline.run
 
@@ -198,15 +222,25 @@ def test_a_job_that_breaks_the_model_fails_alone(
 
     monkeypatch.setattr(Pipeline, "run", breaking)
     with held(queue):  # so that all are read together
-        jobs = [ask(queue, text) for text in ("He left.", "It rained.", "A poison.", "She stayed.")]
+        jobs = [
+            ask(queue, text)
+            for text in ("He left.", "It rained.", "A poison.", "She stayed.")
+        ]
     wait([each.future for each in jobs], timeout=30)
     broken = [each.future.exception() for each in jobs]
-    assert [type(error) for error in broken] == [type(None), type(None), RuntimeError, type(None)]
+    assert [type(error) for error in broken] == [
+        type(None),
+        type(None),
+        RuntimeError,
+        type(None),
+    ]
     again = ask(queue, "He left.")
     assert len(again.future.result(30)) == 1
 
 
-def test_a_job_larger_than_all_that_may_wait_is_read_when_nothing_else_does(tiny_scanner: Scanner) -> None:
+def test_a_job_larger_than_all_that_may_wait_is_read_when_nothing_else_does(
+    tiny_scanner: Scanner,
+) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_characters=5))
     try:
         for _ in range(2):  # and does not block the next one
@@ -228,7 +262,9 @@ def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) 
     assert refused.value.status_code == 503
 
 
-@pytest.mark.parametrize("limits", [{"waiting_requests": 2}, {"waiting_characters": 60}])
+@pytest.mark.parametrize(
+    "limits", [{"waiting_requests": 2}, {"waiting_characters": 60}]
+)
 def test_a_full_queue_refuses_and_says_when_to_come_back(
     tiny_scanner: Scanner, limits: dict[str, int]
 ) -> None:
@@ -238,23 +274,37 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(
             ask(queue, "He left.")
         with pytest.raises(RefusedError) as refused:
             ask(queue, "He left.")
-    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
+    assert (refused.value.status_code, refused.value.headers) == (
+        429,
+        {"retry-after": "1"},
+    )
     queue.close()
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"documents": 0}, {"seconds": float("inf")}, {"body_bytes": 1.5}, {"documents": True}, {"seconds": "1"}],
+    [
+        {"documents": 0},
+        {"seconds": float("inf")},
+        {"body_bytes": 1.5},
+        {"documents": True},
+        {"seconds": "1"},
+    ],
 )
 def test_limits_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"expected a (whole )?number above 0"):
         Limits(**wrong)
 
 
-def test_long_jobs_in_shorter_passes_have_the_same_result(tiny_scanner: Scanner, passes: list[int]) -> None:
+def test_long_jobs_in_shorter_passes_have_the_same_result(
+    tiny_scanner: Scanner, passes: list[int]
+) -> None:
     pipeline = replace(tiny_scanner.pipeline, segment_tokens=64)
     queue = ReadingQueue(pipeline, Limits())
-    short, long = "The keeper left. " * 8, "The keeper left the island in winter. " * 300
+    short, long = (
+        "The keeper left. " * 8,
+        "The keeper left the island in winter. " * 300,
+    )
     try:
         for text, most in ((short, 64), (long, 64 // LONG_PASSES)):
             passes.clear()
@@ -276,7 +326,9 @@ def test_all_come_out_once_in_order_by_client(
 ) -> None:
     queue = ReadingQueue(tiny_scanner.pipeline, Limits())
     queue.full_characters = full
-    jobs = [Job([ScanRequest("", "x" * size)], client, 60.0) for client, size in given_items]
+    jobs = [
+        Job([ScanRequest("", "x" * size)], client, 60.0) for client, size in given_items
+    ]
     for each in jobs:
         queue._jobs.setdefault(each.client, []).append(each)
     out: list[Job] = []
@@ -288,15 +340,25 @@ def test_all_come_out_once_in_order_by_client(
     assert len(out) == len(jobs)
     for client in "abc":
         for kind in (True, False):
-            assert [one for one in out if one.client == client and (one.characters > full) == kind] == [
-                one for one in jobs if one.client == client and (one.characters > full) == kind
+            assert [
+                one
+                for one in out
+                if one.client == client and (one.characters > full) == kind
+            ] == [
+                one
+                for one in jobs
+                if one.client == client and (one.characters > full) == kind
             ]
     queue.close()
 
 
-def test_a_client_with_many_requests_does_not_hold_up_another(queue: ReadingQueue) -> None:
+def test_a_client_with_many_requests_does_not_hold_up_another(
+    queue: ReadingQueue,
+) -> None:
     with held(queue):
-        greedy = [ask(queue, "The keeper left. " * 900, client="greedy") for _ in range(30)]
+        greedy = [
+            ask(queue, "The keeper left. " * 900, client="greedy") for _ in range(30)
+        ]
         modest = ask(queue, "He left.", client="modest")
     modest.future.result(30)
     assert not greedy[-1].future.done()

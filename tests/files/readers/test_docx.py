@@ -1,4 +1,7 @@
-"""DOCX: text, list numbers as Word shows them, tables, formulas, symbols, changes; broken files and bombs."""
+"""DOCX: text, list numbers as Word shows them, tables, formulas, symbols, changes.
+
+Broken files and bombs.
+"""
 
 import io
 import zipfile
@@ -9,9 +12,24 @@ import pytest
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.docx import MOST_XML_BYTES, read_docx
 from tests.files.readers.test_html import blocks as blocks_of
-from tests.word import HEADING, HEADINGS, WORD, a_list, cell, docx, item, level, paragraph, row, table
+from tests.word import (
+    HEADING,
+    HEADINGS,
+    WORD,
+    a_list,
+    cell,
+    docx,
+    item,
+    level,
+    paragraph,
+    row,
+    table,
+)
 
-BOLD, SHADED = "<w:rPr><w:b/></w:rPr>", '<w:tcPr><w:shd w:val="clear" w:fill="D9D9D9"/></w:tcPr>'
+BOLD, SHADED = (
+    "<w:rPr><w:b/></w:rPr>",
+    '<w:tcPr><w:shd w:val="clear" w:fill="D9D9D9"/></w:tcPr>',
+)
 
 
 def read(body: str, **settings: str) -> TextFile:
@@ -26,14 +44,20 @@ def test_a_contract() -> None:
         "<w:del><w:r><w:delText>Gone.</w:delText></w:r></w:del><w:r><w:t>Kept.</w:t></w:r></w:p>"
         + f"<w:sdt><w:sdtContent>{paragraph('In a content control.')}</w:sdtContent></w:sdt>"
         + paragraph("Prices", HEADING(2))
-        + table(row("Item", "Price", properties="<w:tblHeader/>"), row("Nut", "3 &amp; 4"))
+        + table(
+            row("Item", "Price", properties="<w:tblHeader/>"), row("Nut", "3 &amp; 4")
+        )
     )
     found = read(body, styles=HEADINGS)
-    assert found.text == (
-        "Terms\n\nThe parties agree.\n\nInserted. Kept.\n\nIn a content control.\n\n"
+    assert (
+        found.text
+        == "Terms\n\nThe parties agree.\n\nInserted. Kept.\n\nIn a content control.\n\n"
         "Prices\n\nItem | Price\nNut | 3 & 4"
     )
-    shown = [(block.kind, found.text[block.start : block.end], block.level) for block in found.blocks]
+    shown = [
+        (block.kind, found.text[block.start : block.end], block.level)
+        for block in found.blocks
+    ]
     assert shown == [
         ("heading", "Terms", 1),
         ("heading", "Prices", 2),
@@ -47,8 +71,10 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
     alternate = "http://schemas.openxmlformats.org/markup-compatibility/2006"
     body = (
         f"{item('one')}{item('inner', 1) * 2}{item('two')}{item('dash', of=2)}"
-        f'<w:p xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice>'
-        f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>Beside it.</w:t></w:r></w:p>"
+        "<w:p"
+        f' xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice>'
+        f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>Beside"
+        " it.</w:t></w:r></w:p>"
         "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>"
         "<w:r><w:t>Seen.</w:t><w:br/><w:t>Below.</w:t></w:r></w:p>"
         + table(row(f"<w:tc>{paragraph('a')}{table(row('b', 'c'))}</w:tc>", "d"))
@@ -56,7 +82,9 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
     )
     numbering = a_list('<w:lvl w:ilvl="0"/>', '<w:lvl w:ilvl="1"/>')
     styles = HEADINGS + '<w:style w:styleId="Own"><w:basedOn w:val="H1"/></w:style>'
-    found = read(body, styles=styles, numbering=numbering, footnotes=paragraph("A note."))
+    found = read(
+        body, styles=styles, numbering=numbering, footnotes=paragraph("A note.")
+    )
     assert found.text.split("\n\n") == [
         "1. one", "1.1. inner", "1.2. inner", "2. two", "- dash", "In a box.", "Beside it.", "Seen.\nBelow.",
         "a b c | d", "A style that is based on a heading", "A note.",
@@ -66,7 +94,10 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
 
 def test_another_name_of_the_main_part_and_the_strict_form() -> None:
     made, strict = io.BytesIO(), b"http://purl.oclc.org/ooxml/wordprocessingml/main"
-    with zipfile.ZipFile(io.BytesIO(docx(paragraph("Text.")))) as old, zipfile.ZipFile(made, "w") as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(docx(paragraph("Text.")))) as old,
+        zipfile.ZipFile(made, "w") as new,
+    ):
         for name in old.namelist():
             part = old.read(name).replace(b"word/document.xml", b"word/document2.xml")
             part = part.replace(WORD.encode(), strict)
@@ -87,7 +118,9 @@ def test_a_broken_file_is_told_in_one_line() -> None:
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     data = docx(paragraph("a" * (MOST_XML_BYTES + 1)))
     assert len(data) < 200_000
-    with pytest.raises(ValueError, match=r"^got parts that unpack to 32 MiB; expected at most 32 MiB"):
+    with pytest.raises(
+        ValueError, match=r"^got parts that unpack to 32 MiB; expected at most 32 MiB"
+    ):
         read_docx(data)
 
 
@@ -107,7 +140,9 @@ def test_entities_do_not_grow() -> None:
     document = docx()
     with zipfile.ZipFile(io.BytesIO(document)) as archive:
         empty = archive.read("word/document.xml").decode()
-    laughing = f"<!DOCTYPE w [{entities}]>" + empty.replace("<w:body>", f"<w:body>{paragraph('&a9;')}")
+    laughing = f"<!DOCTYPE w [{entities}]>" + empty.replace(
+        "<w:body>", f"<w:body>{paragraph('&a9;')}"
+    )
     with pytest.raises(ValueError, match="cannot be read"):
         read_docx(docx(main=laughing))
 
@@ -118,30 +153,56 @@ ONE_TO_THREE = item("a") + item("b", 1) + item("c", 1) + item("d") + item("e", 1
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        ([level(0, "%1)"), level(1, "(%2)", "lowerLetter")], ["1) a", "(a) b", "(b) c", "2) d", "(a) e"]),
         (
-            [level(0, "Article %1", "upperRoman"), level(1, "§%1.%2", more="<w:isLgl/>")],
+            [level(0, "%1)"), level(1, "(%2)", "lowerLetter")],
+            ["1) a", "(a) b", "(b) c", "2) d", "(a) e"],
+        ),
+        (
+            [
+                level(0, "Article %1", "upperRoman"),
+                level(1, "§%1.%2", more="<w:isLgl/>"),
+            ],
             ["Article I a", "§1.1 b", "§1.2 c", "Article II d", "§2.1 e"],
         ),
         (
-            [level(0, "%1.", more='<w:start w:val="5"/>'), level(1, "%1-%2", "decimalZero")],
+            [
+                level(0, "%1.", more='<w:start w:val="5"/>'),
+                level(1, "%1-%2", "decimalZero"),
+            ],
             ["5. a", "5-01 b", "5-02 c", "6. d", "6-01 e"],
         ),
         (
-            [level(0, "%1:", "ordinalText"), level(1, "%2", more='<w:lvlRestart w:val="0"/>')],
+            [
+                level(0, "%1:", "ordinalText"),
+                level(1, "%2", more='<w:lvlRestart w:val="0"/>'),
+            ],
             ["1: a", "1 b", "2 c", "2: d", "3 e"],
         ),
-        ([level(0, "", "none"), level(1, "\uf0b7", "bullet")], ["a", "- b", "- c", "d", "- e"]),
+        (
+            [level(0, "", "none"), level(1, "\uf0b7", "bullet")],
+            ["a", "- b", "- c", "d", "- e"],
+        ),
     ],
 )
-def test_numbers_are_as_word_shows_them(levels: Sequence[str], expected: list[str]) -> None:
+def test_numbers_are_as_word_shows_them(
+    levels: Sequence[str], expected: list[str]
+) -> None:
     assert read(ONE_TO_THREE, numbering=a_list(*levels)).text.split("\n\n") == expected
 
 
 def test_lists_of_one_definition_go_on_unless_they_say_where_they_start() -> None:
     start = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
-    body = item("a") + item("b", of=2) + item("") + item("c", of=3) + item("d", of=3) + item("e", of=4)
-    numbering = a_list(level(0, "%1."), overrides=["", "", start.format(1), start.format(9)])
+    body = (
+        item("a")
+        + item("b", of=2)
+        + item("")
+        + item("c", of=3)
+        + item("d", of=3)
+        + item("e", of=4)
+    )
+    numbering = a_list(
+        level(0, "%1."), overrides=["", "", start.format(1), start.format(9)]
+    )
     found = read(body, numbering=numbering)
     assert found.text.split("\n\n") == ["1. a", "2. b", "1. c", "2. d", "9. e"]
 
@@ -162,15 +223,16 @@ def test_numbers_of_styles_stand_before_headings() -> None:
     )
     body = "".join(paragraph(*each) for each in texts)
     found = read(body, styles=HEADINGS.replace("</w:style>", own), numbering=numbering)
-    assert [block.title for block in found.blocks] == "Part A Terms|A.1 Rent|A.2 Term|No|Part B End".split(
-        "|"
-    )
+    assert [
+        block.title for block in found.blocks
+    ] == "Part A Terms|A.1 Rent|A.2 Term|No|Part B End".split("|")
 
 
 LABELS = [("Tenant", "Anne Reed"), ("Signed on", "3 May 1811"), ("Rent", "40 marks")]
 STYLE = (
-    '<w:style w:type="table" w:styleId="Plain"/><w:style w:type="table" w:styleId="Striped">'
-    '<w:basedOn w:val="Plain"/><w:tblStylePr w:type="firstRow"><w:rPr><w:b/></w:rPr></w:tblStylePr></w:style>'
+    '<w:style w:type="table" w:styleId="Plain"/><w:style w:type="table"'
+    ' w:styleId="Striped"><w:basedOn w:val="Plain"/><w:tblStylePr'
+    ' w:type="firstRow"><w:rPr><w:b/></w:rPr></w:tblStylePr></w:style>'
 )
 LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
 
@@ -197,11 +259,21 @@ LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
 def test_a_header_is_marked_or_looks_so(made: str, headers: list[str]) -> None:
     found = read(paragraph("Lease.") + made, styles=STYLE)
     assert [text for kind, text in blocks_of(found) if kind == "header"] == headers
-    assert all(block.header for block in found.blocks if block.kind == "row") == bool(headers)
+    assert all(block.header for block in found.blocks if block.kind == "row") == bool(
+        headers
+    )
 
 
-def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit() -> None:
-    found = read(table(row("Part", "Maker", "Price"), row("Valve", "Hale", "12"), row("Pump", "Reed", "9")))
+def test_a_first_row_that_may_name_columns_is_read_with_the_others_and_is_a_unit() -> (
+    None
+):
+    found = read(
+        table(
+            row("Part", "Maker", "Price"),
+            row("Valve", "Hale", "12"),
+            row("Pump", "Reed", "9"),
+        )
+    )
     assert [kind for kind, _ in blocks_of(found)] == ["row", "row", "row"]
     assert [block.header for block in found.blocks] == [None, (0, 20), (0, 20)]
     found = read(table(row("Anne", "12", "Riga"), row("Bob", "13", "Lyme")))
@@ -231,7 +303,10 @@ def test_a_header_of_two_rows_and_merged_cells() -> None:
 
 
 def math(body: str) -> str:
-    return f"<w:p><w:r><w:t xml:space='preserve'>Let </w:t></w:r><m:oMath>{body}</m:oMath></w:p>"
+    return (
+        "<w:p><w:r><w:t xml:space='preserve'>Let"
+        f" </w:t></w:r><m:oMath>{body}</m:oMath></w:p>"
+    )
 
 
 def m(text: str) -> str:
@@ -287,9 +362,7 @@ def ruby(base: str, reading: str) -> str:
 
 
 def test_readings_stand_behind_their_word() -> None:
-    body = (
-        f"<w:p>{ruby('大', 'おお')}{ruby('阪', 'さか')}<w:r><w:t>へ行く</w:t></w:r>{ruby('町', 'まち')}</w:p>"
-    )
+    body = f"<w:p>{ruby('大', 'おお')}{ruby('阪', 'さか')}<w:r><w:t>へ行く</w:t></w:r>{ruby('町', 'まち')}</w:p>"
     assert read(body).text == "大阪(おおさか)へ行く町(まち)"
 
 
@@ -319,4 +392,7 @@ def test_deleted_ends_and_rows(body: str, expected: str) -> None:
 def test_text_of_a_hidden_style_is_hidden() -> None:
     styles = '<w:style w:styleId="Secret"><w:rPr><w:vanish/></w:rPr></w:style>'
     hidden = '<w:rPr><w:rStyle w:val="Secret"/></w:rPr>'
-    assert read(paragraph("no", run=hidden) + paragraph("yes"), styles=styles).text == "yes"
+    assert (
+        read(paragraph("no", run=hidden) + paragraph("yes"), styles=styles).text
+        == "yes"
+    )

@@ -24,7 +24,8 @@ def blocks(found: TextFile) -> Sequence[tuple[str, str]]:
 def test_what_is_not_shown_is_not_read() -> None:
     found = read_html(
         b"<head><title>T</title><style>p{}</style></head><body><script>alert('<p>no</p>')</script>"
-        b"<p>One <b>bold</b>&nbsp;&amp; plain.<!-- no --><p hidden>no<p style='display: none'>no</p>"
+        b"<p>One <b>bold</b>&nbsp;&amp; plain.<!-- no --><p hidden>no<p style='display:"
+        b" none'>no</p>"
         b"<noscript>no</noscript><svg><text>no</text></svg><template><p>no</p></template><p>Two.",
     )
     assert found.text == "One bold & plain.\n\nTwo."
@@ -32,13 +33,20 @@ def test_what_is_not_shown_is_not_read() -> None:
 
 def test_headings_lists_and_fences() -> None:
     found = page(
-        "<h1>Big\n <i>News</i></h1><p>One para<br>graph.<ol><li>first<li>second<ul><li>inner</ul></ol>"
-        "<pre>\ncode\n  more\n</pre><h2>Next</h2>"
+        "<h1>Big\n <i>News</i></h1><p>One"
+        " para<br>graph.<ol><li>first<li>second<ul><li>inner</ul></ol><pre>\ncode\n "
+        " more\n</pre><h2>Next</h2>"
     )
-    assert found.text == (
-        "Big News\n\nOne para\ngraph.\n\n1. first\n\n2. second\n\n- inner\n\ncode\n  more\n\nNext"
+    assert (
+        found.text
+        == "Big News\n\nOne para\ngraph.\n\n1. first\n\n2. second\n\n- inner\n\ncode\n "
+        " more\n\nNext"
     )
-    assert blocks(found) == [("heading", "Big News"), ("fence", "code\n  more"), ("heading", "Next")]
+    assert blocks(found) == [
+        ("heading", "Big News"),
+        ("fence", "code\n  more"),
+        ("heading", "Next"),
+    ]
     assert [(block.level, block.title) for block in found.blocks if block.level] == [
         (1, "Big News"),
         (2, "Next"),
@@ -48,17 +56,22 @@ def test_headings_lists_and_fences() -> None:
 
 def test_rows_know_their_header() -> None:
     found = page(
-        "<table><thead><tr><th>Item<th>Price</thead><tr><td>Nut</td><td><p>3</p></td></tr>"
-        "<tr><td>Bolt<td>4<tr><td colspan=2>All prices in marks.</table>"
+        "<table><thead><tr><th>Item<th>Price</thead><tr><td>Nut</td><td><p>3</p></td></tr><tr><td>Bolt<td>4<tr><td"
+        " colspan=2>All prices in marks.</table>"
     )
     assert found.text == "Item | Price\nNut | 3\nBolt | 4\n\nAll prices in marks."
-    assert blocks(found) == [("header", "Item | Price"), ("row", "Nut | 3"), ("row", "Bolt | 4")]
+    assert blocks(found) == [
+        ("header", "Item | Price"),
+        ("row", "Nut | 3"),
+        ("row", "Bolt | 4"),
+    ]
     assert [block.header for block in found.blocks] == [None, (0, 12), (0, 12)]
 
 
 def test_a_table_that_lays_out_a_page_is_text() -> None:
     found = page(
-        "<table><tr><td>Menu<td><h2>News</h2>It rained.<table><tr><td>a<td>b</table>Then.</table>End."
+        "<table><tr><td>Menu<td><h2>News</h2>It"
+        " rained.<table><tr><td>a<td>b</table>Then.</table>End."
     )
     assert found.text == "Menu\n\nNews\n\nIt rained.\n\na | b\n\nThen.\n\nEnd."
     assert blocks(found) == [("heading", "News"), ("row", "a | b")]
@@ -72,7 +85,8 @@ def test_a_table_that_lays_out_a_page_is_text() -> None:
         (b"<meta charset=iso-8859-1><p>na\xefve \x93x\x94", "naïve “x”"),
         ("<meta charset='koi8-r'><p>да".encode("koi8-r"), "да"),
         (
-            b"<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>" + "東京".encode("shift_jis"),
+            b"<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>"
+            + "東京".encode("shift_jis"),
             "東京",
         ),
         ("<p>naïve".encode("utf-16"), "naïve"),
@@ -84,17 +98,25 @@ def test_encodings(data: bytes, text: str) -> None:
 
 
 def test_binary_data_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^got binary data \(a zero byte at 4\); expected HTML"):
+    with pytest.raises(
+        ValueError, match=r"^got binary data \(a zero byte at 4\); expected HTML"
+    ):
         read_html(b"<p>a\0b")
 
 
-@pytest.mark.parametrize("part", ["<div>", "<div></p>", "<b>", "<table><tr><td>", "<ul><li>"])
+@pytest.mark.parametrize(
+    "part", ["<div>", "<div></p>", "<b>", "<table><tr><td>", "<ul><li>"]
+)
 def test_five_megabytes_of_nested_tags_are_refused_at_once(part: str) -> None:
-    with pytest.raises(ValueError, match=f"^got elements nested more than {DEEPEST:,} deep"):
+    with pytest.raises(
+        ValueError, match=f"^got elements nested more than {DEEPEST:,} deep"
+    ):
         page(part * (5_000_000 // len(part)))
 
 
-@pytest.mark.parametrize("part", ["<!--", "<", "<a '", "&", "<script>", "<a a=", "</p>", "<p>"])
+@pytest.mark.parametrize(
+    "part", ["<!--", "<", "<a '", "&", "<script>", "<a a=", "</p>", "<p>"]
+)
 def test_megabytes_of_broken_tags_are_read(part: str) -> None:
     assert "end" in page("end<hr>" + part * (1_000_000 // len(part))).text
 
@@ -102,7 +124,8 @@ def test_megabytes_of_broken_tags_are_read(part: str) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            "<p> </p> <li> <ul> </ul> <table> <tr> <td> </td> </table> <pre> </pre> <h1> a b".split()
+            "<p> </p> <li> <ul> </ul> <table> <tr> <td> </td> </table> <pre> </pre>"
+            " <h1> a b".split()
         )
     )
 )
@@ -122,13 +145,19 @@ def test_any_nesting_keeps_its_text(parts: list[str]) -> None:
         ("<ol start=9><li>a<li>b</ol><ol><li>c</ol>", "9. a|10. b|1. c"),
         ("<ol start=0><li>a<li value=-3>b<li>c</ol>", "0. a|-3. b|-2. c"),
         ("<ol reversed><li>a<ol><li>x<li>y</ol><li>b</ol>", "2. a|1. x|2. y|1. b"),
-        ("<ol><li>x</ol><ol hidden><li>x</ol><ol reversed start=7><li>a<li>b</ol>", "1. x|7. a|6. b"),
+        (
+            "<ol><li>x</ol><ol hidden><li>x</ol><ol reversed start=7><li>a<li>b</ol>",
+            "1. x|7. a|6. b",
+        ),
         ("<ol type=A start=26><li>a<li>b</ol>", "Z. a|AA. b"),
         ("<ol type=i><li>a<li>b<li type=1>c<li>d</ol>", "i. a|ii. b|3. c|iv. d"),
         ("<ol style='list-style-type: upper-roman' start=4><li>a</ol>", "IV. a"),
         ("<ol style='list-style: none'><li>(a) x<li>(b) y</ol>", "(a) x|(b) y"),
         ("<ol type=none><li>(a) x<li>(b) y</ol>", "(a) x|(b) y"),
-        ("<ol start=99999999999 type=a><li>a</ol><ol start=5000 type=I><li>b</ol>", "a. a|5000. b"),
+        (
+            "<ol start=99999999999 type=a><li>a</ol><ol start=5000 type=I><li>b</ol>",
+            "a. a|5000. b",
+        ),
         ("<ol start=x><li value=''>a</ol><ul type=a><li value=4>b</ul>", "1. a|- b"),
     ],
 )
@@ -142,7 +171,10 @@ def test_numbers_of_lists(body: str, expected: str) -> None:
         ("<tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>e", "a | b\na | c\nd | e"),
         ("<tr><td>a<td rowspan=0>b<tr><td>c<tr><td>d", "a | b\nc | b\nd | b"),
         ("<tr><td colspan=2 rowspan=2>a<td>b<tr><td>c", "a |  | b\na |  | c"),
-        ("<tr><td>a<td colspan=3>b<tr><td>c<td>d<td>e<td>f", "a | b |  |\nc | d | e | f"),
+        (
+            "<tr><td>a<td colspan=3>b<tr><td>c<td>d<td>e<td>f",
+            "a | b |  |\nc | d | e | f",
+        ),
         ("<tr><td colspan=x rowspan=-1>a<td>b", "a | b"),
     ],
 )
@@ -153,13 +185,22 @@ def test_merged_cells_keep_the_columns(rows: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "header"),
     [
-        ("<tr><td><b>City</b><td><strong>People</strong><tr><td>Riga<td>910", "City | People"),
-        ("<tr><td><th>1990<th>2000<tr><th>Riga<td>910<td>760", "| 1990 | 2000"),
         (
-            "<tr><td colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910",
+            "<tr><td><b>City</b><td><strong>People</strong><tr><td>Riga<td>910",
             "City | People",
         ),
-        ("<tr><td>City<td>Year<td>People<tr><td>Riga<td>1990<td>910", "City | Year | People"),
+        ("<tr><td><th>1990<th>2000<tr><th>Riga<td>910<td>760", "| 1990 | 2000"),
+        (
+            (
+                "<tr><td"
+                " colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910"
+            ),
+            "City | People",
+        ),
+        (
+            "<tr><td>City<td>Year<td>People<tr><td>Riga<td>1990<td>910",
+            "City | Year | People",
+        ),
         ("<tr><th>Tenant<td>Anne Reed<tr><th>Rent<td>40 marks", None),
         ("<tr><td><b>Tenant</b><td>Anne<tr><td><b>Rent</b><td>40", None),
         ("<tr><td><b>Tenant:</b><td><b>Anne</b><tr><td>Rent:<td>40", None),
@@ -186,7 +227,8 @@ def test_raised_numbers_stay_raised(body: str, expected: str) -> None:
 
 def test_headers_of_several_rows_and_without_rows() -> None:
     found = page(
-        "<table><tr><th rowspan=2>City<th colspan=2>People<tr><th>1990<th>2000<tr><td>Riga<td>910<td>760</table>"
+        "<table><tr><th rowspan=2>City<th"
+        " colspan=2>People<tr><th>1990<th>2000<tr><td>Riga<td>910<td>760</table>"
         "<table><tr><th>Lone<th>row</table>"
         "<table><thead><tr><td>Part<td>Price</thead><tbody><tr><td>Nut<td>3</table>"
     )
@@ -206,21 +248,42 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}</semantics></math>", "k=7"),
-        ("<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac></math>", "(a+1)/2"),
-        ("<math> <msup> <mi>r</mi> <mn>2</mn> </msup> <mtext> if </mtext> <mi>t</mi> </math>", "r^2 if t"),
+        (
+            f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}</semantics></math>",
+            "k=7",
+        ),
+        (
+            "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac></math>",
+            "(a+1)/2",
+        ),
+        (
+            (
+                "<math> <msup> <mi>r</mi> <mn>2</mn> </msup> <mtext> if </mtext>"
+                " <mi>t</mi> </math>"
+            ),
+            "r^2 if t",
+        ),
         (
             "<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2</mn></msqrt></math>",
             "3√x√2",
         ),
         (f"<math alttext='F'><semantics><mrow></mrow>{TEX}</semantics></math>", "E"),
         ("<math alttext='c^2'><mspace></mspace></math>", "c^2"),
-        ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>", "m=3"),
-        ("<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi></math>", "∑_i^9 k"),
+        (
+            "<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle m=3}'>",
+            "m=3",
+        ),
+        (
+            "<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi></math>",
+            "∑_i^9 k",
+        ),
         ("<script type='math/tex'>x < 5</script>", "x < 5"),
         (
-            f"<span class=katex><span class=katex-mathml><math><mi>u</mi>{TEX}</math></span>"
-            "<span class=katex-html aria-hidden=true>u</span></span>",
+            (
+                "<span class=katex><span"
+                f" class=katex-mathml><math><mi>u</mi>{TEX}</math></span><span"
+                " class=katex-html aria-hidden=true>u</span></span>"
+            ),
             "u",
         ),
     ],
@@ -245,11 +308,20 @@ def test_readings_stand_behind_their_word() -> None:
         "<dialog><p>no</p></dialog>",
         "<dialog id=x class=y>no</dialog>",
         "<div popover>no</div>",
-        "<div id='onetrust-banner-sdk'><p>We use cookies.</p><button>Accept</button></div>",
-        "<section class='site cookie-consent is-open' aria-label=x>no<ul><li>no</ul></section>",
+        (
+            "<div id='onetrust-banner-sdk'><p>We use"
+            " cookies.</p><button>Accept</button></div>"
+        ),
+        (
+            "<section class='site cookie-consent is-open'"
+            " aria-label=x>no<ul><li>no</ul></section>"
+        ),
         "<div role=dialog aria-label='Cookie banner'>no</div>",
         "<aside class='gdpr-popup'>no</aside>",
-        "<div class='eu-cookie-compliance-x'>no</div><div class='privacy-banner'>no</div>",
+        (
+            "<div class='eu-cookie-compliance-x'>no</div><div"
+            " class='privacy-banner'>no</div>"
+        ),
     ],
 )
 def test_what_is_hidden_or_a_banner_is_not_read(hidden: str) -> None:
@@ -268,4 +340,7 @@ def test_what_is_hidden_or_a_banner_is_not_read(hidden: str) -> None:
 )
 def test_what_is_shown_is_read(shown: str) -> None:
     assert page(f"<p>One.</p>{shown}<p>Two.").text == "One.\n\nyes\n\nTwo."
-    assert read_html(b"<html><body style='visibility:hidden' class='cookie-bar'>yes").text == "yes"
+    assert (
+        read_html(b"<html><body style='visibility:hidden' class='cookie-bar'>yes").text
+        == "yes"
+    )

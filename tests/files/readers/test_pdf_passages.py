@@ -15,7 +15,13 @@ pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
 import pypdf
 import pypdfium2
-from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject, NumberObject
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    NameObject,
+    NumberObject,
+)
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers import pdf_passages
@@ -32,8 +38,18 @@ from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 from tests.files.readers.test_pdf import PdfOf, form, read_here
 
 PAGES = [
-    ["Mill News", "The mill by the weir was sold twice. Its wheel was", "of oak. The miller repre-", "1"],
-    ["Mill News", "sents the valley in the council.", "He has two daughters (and a dog).", "2"],
+    [
+        "Mill News",
+        "The mill by the weir was sold twice. Its wheel was",
+        "of oak. The miller repre-",
+        "1",
+    ],
+    [
+        "Mill News",
+        "sents the valley in the council.",
+        "He has two daughters (and a dog).",
+        "2",
+    ],
     ["Mill News", "Nobody has seen the dog.", "It is said to bark at night.", "3"],
 ]
 
@@ -43,7 +59,13 @@ def turned(page: int, letters: int) -> Callable[[Any], None]:
 
     def turn(writer: Any) -> None:
         for each in writer.pages:
-            by = pypdf.Transformation().scale(0.5).translate(-150, -200).rotate(letters).translate(300, 400)
+            by = (
+                pypdf.Transformation()
+                .scale(0.5)
+                .translate(-150, -200)
+                .rotate(letters)
+                .translate(300, 400)
+            )
             each.add_transformation(by)
             each.rotate(page)
 
@@ -68,18 +90,27 @@ def cut(writer: Any) -> None:
 def test_all_letters_of_a_page_are_in_the_rectangles_of_its_words(
     pdf_of: PdfOf, finish: Callable[[Any], None]
 ) -> None:
-    pages = [["The mill was sold.", "Its wheel was of oak."], ["It burned down."], ["Nobody came."]]
+    pages = [
+        ["The mill was sold.", "Its wheel was of oak."],
+        ["It burned down."],
+        ["Nobody came."],
+    ]
     data = pdf_of(pages, finish=finish)
     document = read_here(data)
     last = document.text.index("Nobody")
     found = pictures_of(data, [document.boxes(last, last + 12), document.boxes(0, 39)])
-    assert [(each.number, {place[0] for place in each.places}) for each in found] == [(1, {1}), (3, {0})]
+    assert [(each.number, {place[0] for place in each.places}) for each in found] == [
+        (1, {1}),
+        (3, {0}),
+    ]
     for picture in found:
         dark = ink(picture)
         around = dark.copy()
         for _, x, y, width, height in picture.places:
             assert dark[y : y + height, x : x + width].any()
-            around[max(0, y - 1) : y + height + 1, max(0, x - 1) : x + width + 1] = False
+            around[max(0, y - 1) : y + height + 1, max(0, x - 1) : x + width + 1] = (
+                False
+            )
         assert not around.any()
 
 
@@ -93,11 +124,18 @@ def test_pages_and_bytes_are_bounded_and_the_best_come_first(
     assert (one.number, other.number) == (1, 3)
     monkeypatch.setattr(pdf_passages, "MOST_BYTES", max(len(one.png), len(other.png)))
     assert [each.number for each in pictures_of(data, passages)] == [3]
-    assert pictures_of(data, []) == pictures_of(data, [[]]) == pictures_of(b"%PDF-1.7", passages) == []
+    assert (
+        pictures_of(data, [])
+        == pictures_of(data, [[]])
+        == pictures_of(b"%PDF-1.7", passages)
+        == []
+    )
 
 
 @pytest.mark.parametrize("size", [(9, 14_000), (14_000, 14_000), (0.01, 9), (612, 792)])
-def test_a_page_of_any_size_has_a_bounded_picture(pdf_of: PdfOf, size: tuple[float, float]) -> None:
+def test_a_page_of_any_size_has_a_bounded_picture(
+    pdf_of: PdfOf, size: tuple[float, float]
+) -> None:
     def sized(writer: Any) -> None:
         writer.pages[0].mediabox.upper_right = size
 
@@ -127,7 +165,11 @@ def test_a_page_that_would_be_drawn_for_ever_is_left_out(
             stream = DecodedStreamObject()
             stream.set_data(b"/X Do\n" * 10 if form else b"0 0 400 400 re f\n" * 100)
             box = ArrayObject(map(NumberObject, (0, 0, 500, 500)))
-            kind = {"/Type": NameObject("/XObject"), "/Subtype": NameObject("/Form"), "/BBox": box}
+            kind = {
+                "/Type": NameObject("/XObject"),
+                "/Subtype": NameObject("/Form"),
+                "/BBox": box,
+            }
             stream.update({NameObject(key): value for key, value in kind.items()})
             inner = {} if form is None else {NameObject("/X"): form}
             forms = {NameObject("/XObject"): DictionaryObject(inner)}
@@ -140,33 +182,49 @@ def test_a_page_that_would_be_drawn_for_ever_is_left_out(
     assert len(found) == drawn
 
 
-@pytest.mark.parametrize("finish", [turned(0, 0), turned(90, 90), turned(90, 0), turned(0, 270)])
+@pytest.mark.parametrize(
+    "finish", [turned(0, 0), turned(90, 90), turned(90, 0), turned(0, 270)]
+)
 @pytest.mark.parametrize(
     ("sentence", "shown"),
     [
-        ("The mill by the weir was sold twice.", [(1, "The mill by the weir was sold twice.")]),
+        (
+            "The mill by the weir was sold twice.",
+            [(1, "The mill by the weir was sold twice.")],
+        ),
         ("Its wheel was\nof oak.", [(1, "Its wheel was"), (1, "of oak.")]),
         (
             "The miller repre-\nsents the valley in the council.",
             [(1, "The miller repre"), (2, "sents the valley in the council.")],
         ),
-        ("He has two daughters (and a dog).", [(2, "He has two daughters (and a dog).")]),
+        (
+            "He has two daughters (and a dog).",
+            [(2, "He has two daughters (and a dog).")],
+        ),
     ],
 )
 def test_the_text_in_the_boxes_is_the_sentence(
-    pdf_of: PdfOf, finish: Callable[[Any], None], sentence: str, shown: list[tuple[int, str]]
+    pdf_of: PdfOf,
+    finish: Callable[[Any], None],
+    sentence: str,
+    shown: list[tuple[int, str]],
 ) -> None:
     data = pdf_of(PAGES, finish=finish)
     document = read_here(data)
     start = document.text.index(sentence)
     boxes = document.boxes(start, start + len(sentence))
     pages = pypdfium2.PdfDocument(data)
-    texts = [(box[0], pages[box[0] - 1].get_textpage().get_text_bounded(*box[1:])) for box in boxes]
+    texts = [
+        (box[0], pages[box[0] - 1].get_textpage().get_text_bounded(*box[1:]))
+        for box in boxes
+    ]
     assert [(page, text.strip("\2\ufffe- \r\n")) for page, text in texts] == shown
 
 
 def test_a_word_that_is_whole_again_stands_in_two_places(pdf_of: PdfOf) -> None:
-    document = read_here(pdf_of([["It was a good repre-", "sentation of the", "valley."]]))
+    document = read_here(
+        pdf_of([["It was a good repre-", "sentation of the", "valley."]])
+    )
     start = document.text.index("representation")
     first, second = document.boxes(start, start + len("representation"))
     assert first.y0 > second.y0
@@ -187,7 +245,9 @@ def test_the_metadata_of_a_page_hold_its_words(pdf_of: PdfOf, number: int) -> No
         assert own
 
 
-@pytest.mark.parametrize("text", ["", "1", "1:", "x:eJw=", "1:no base64", "2:" + b64encode(b"x").decode()])
+@pytest.mark.parametrize(
+    "text", ["", "1", "1:", "x:eJw=", "1:no base64", "2:" + b64encode(b"x").decode()]
+)
 def test_words_that_were_cut_have_no_boxes(text: str) -> None:
     known = unpacked(text)
     assert known is None or not len(known[1])
@@ -196,7 +256,9 @@ def test_words_that_were_cut_have_no_boxes(text: str) -> None:
 def marks_of(document: TextFile, *sentences: str) -> list[Mark]:
     starts = map(document.text.index, sentences)
     return [
-        Mark(document.boxes(start, start + len(sentence)), f"Who?\n{sentence[:4]} ☂", 0.5)
+        Mark(
+            document.boxes(start, start + len(sentence)), f"Who?\n{sentence[:4]} ☂", 0.5
+        )
         for start, sentence in zip(starts, sentences, strict=True)
     ]
 
@@ -204,7 +266,12 @@ def marks_of(document: TextFile, *sentences: str) -> list[Mark]:
 def notes_of(copy: bytes) -> list[tuple[int, str, str, int]]:
     """Page, kind, text and number of quads of each annotation."""
     return [
-        (number, note["/Subtype"], note["/Contents"], len(note.get("/QuadPoints", ())) // 8)
+        (
+            number,
+            note["/Subtype"],
+            note["/Contents"],
+            len(note.get("/QuadPoints", ())) // 8,
+        )
         for number, page in enumerate(pypdf.PdfReader(io.BytesIO(copy)).pages, start=1)
         for note in (each.get_object() for each in page.get("/Annots", ()))
         if note["/T"] == AUTHOR
@@ -214,7 +281,12 @@ def notes_of(copy: bytes) -> list[tuple[int, str, str, int]]:
 def test_a_copy_has_highlights_where_the_sentences_stand(pdf_of: PdfOf) -> None:
     data = pdf_of(PAGES)
     document = read_here(data)
-    own = marks_of(document, "Its wheel was\nof oak.", "The miller repre-\nsents the", "Nobody has seen")
+    own = marks_of(
+        document,
+        "Its wheel was\nof oak.",
+        "The miller repre-\nsents the",
+        "Nobody has seen",
+    )
     copy, told = marked_copy("mill.pdf", data, own)
     assert told == ()
     assert notes_of(copy) == [
@@ -224,39 +296,61 @@ def test_a_copy_has_highlights_where_the_sentences_stand(pdf_of: PdfOf) -> None:
         (3, "/Highlight", "Who?\nNobo ☂", 1),
     ]
     assert read_here(copy).text == document.text
-    quads = pypdf.PdfReader(io.BytesIO(copy)).pages[2]["/Annots"][0].get_object()["/QuadPoints"]
+    quads = (
+        pypdf.PdfReader(io.BytesIO(copy))
+        .pages[2]["/Annots"][0]
+        .get_object()["/QuadPoints"]
+    )
     _, x0, y0, x1, y1 = own[2].boxes[0]
-    assert [float(value) for value in quads] == pytest.approx([x0, y1, x1, y1, x0, y0, x1, y0])
+    assert [float(value) for value in quads] == pytest.approx(
+        [x0, y1, x1, y1, x0, y0, x1, y0]
+    )
 
 
 def test_a_copy_of_a_signed_pdf_says_so(pdf_of: PdfOf) -> None:
-    signature = {"FT": "/Sig", "T": "s", "V": {"Type": "/Sig", "Filter": "/Adobe.PPKLite", "Contents": "x"}}
+    signature = {
+        "FT": "/Sig",
+        "T": "s",
+        "V": {"Type": "/Sig", "Filter": "/Adobe.PPKLite", "Contents": "x"},
+    }
     data = pdf_of(PAGES, finish=form(signature))
-    copy, told = marked_copy("mill.pdf", data, marks_of(read_here(data), "Nobody has seen"))
+    copy, told = marked_copy(
+        "mill.pdf", data, marks_of(read_here(data), "Nobody has seen")
+    )
     assert told == (SIGNED,)
-    assert [(page, kind) for page, kind, *_ in notes_of(copy)] == [(1, "/Text"), (3, "/Highlight")]
+    assert [(page, kind) for page, kind, *_ in notes_of(copy)] == [
+        (1, "/Text"),
+        (3, "/Highlight"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("user", "allowed", "expected"),
     [("secret", -1, "allows no notes"), ("", 0, "allows no notes"), ("", -1, None)],
 )
-def test_a_locked_pdf_may_allow_notes(pdf_of: PdfOf, user: str, allowed: int, expected: str | None) -> None:
+def test_a_locked_pdf_may_allow_notes(
+    pdf_of: PdfOf, user: str, allowed: int, expected: str | None
+) -> None:
     def lock(writer: Any) -> None:
         flags = pypdf.constants.UserAccessPermissions(allowed & 0xFFFFFFFF)
         writer.encrypt(user, "owner", permissions_flag=flags, algorithm="RC4-128")
 
     data = pdf_of(PAGES, finish=lock)
     if expected is None:
-        copy, _ = marked_copy("mill.pdf", data, marks_of(read_here(data), "Nobody has seen"))
+        copy, _ = marked_copy(
+            "mill.pdf", data, marks_of(read_here(data), "Nobody has seen")
+        )
         assert len(notes_of(copy)) == 1
     else:
-        with pytest.raises(ValueError, match=rf"mill\.pdf: got an encrypted PDF that {expected}"):
+        with pytest.raises(
+            ValueError, match=rf"mill\.pdf: got an encrypted PDF that {expected}"
+        ):
             marked_copy("mill.pdf", data, [])
 
 
 def test_what_is_no_pdf_is_told() -> None:
     with pytest.raises(
-        ValueError, match=r"mill\.pdf: got a PDF that cannot be copied \(.*\); write --out page"
+        ValueError,
+        match=r"mill\.pdf: got a PDF that cannot be copied \(.*\); write --out page",
     ):
         marked_copy("mill.pdf", b"%PDF-1.7 nothing", [])

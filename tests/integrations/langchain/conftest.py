@@ -49,8 +49,16 @@ def word_scorer() -> WordScorer:
 @pytest.fixture
 def documents() -> list[Document]:
     return [
-        Document(page_content=HARBOUR, metadata={"source": "harbour.txt", "tags": ["sea", "town"]}, id="h"),
-        Document(page_content=ISLAND, metadata={"source": "island.txt", "author": {"name": "A"}}, id="i"),
+        Document(
+            page_content=HARBOUR,
+            metadata={"source": "harbour.txt", "tags": ["sea", "town"]},
+            id="h",
+        ),
+        Document(
+            page_content=ISLAND,
+            metadata={"source": "island.txt", "author": {"name": "A"}},
+            id="i",
+        ),
     ]
 
 

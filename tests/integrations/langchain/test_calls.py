@@ -5,7 +5,10 @@ import re
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
@@ -17,7 +20,9 @@ QUERY = "Who signed the treaty?"
 
 def call(retriever: Any, asynchronous: bool, *args: Any, **kwargs: Any) -> Any:
     return (
-        asyncio.run(retriever.ainvoke(*args, **kwargs)) if asynchronous else retriever.invoke(*args, **kwargs)
+        asyncio.run(retriever.ainvoke(*args, **kwargs))
+        if asynchronous
+        else retriever.invoke(*args, **kwargs)
     )
 
 
@@ -45,29 +50,50 @@ def asynchronous(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def test_arguments_of_a_call(word_scorer: Any, documents: list[Document], asynchronous: bool) -> None:
+def test_arguments_of_a_call(
+    word_scorer: Any, documents: list[Document], asynchronous: bool
+) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
     assert len(call(retriever, asynchronous, QUERY)) == 10
     assert len(call(retriever, asynchronous, QUERY, k=3)) == 3
     assert len(call(retriever, asynchronous, QUERY, None, k=1)) == 1
     assert 0 < len(call(retriever, asynchronous, QUERY, threshold=0.5)) < 10
     counted = retriever.model_copy(update={"count_tokens": len})
-    assert sum(len(d.page_content) for d in call(counted, asynchronous, QUERY, max_tokens=99)) <= 99
-    assert len(call(retriever, asynchronous, QUERY, verbose=False, k=2)) == 2  # the framework's argument
+    assert (
+        sum(
+            len(d.page_content)
+            for d in call(counted, asynchronous, QUERY, max_tokens=99)
+        )
+        <= 99
+    )
+    assert (
+        len(call(retriever, asynchronous, QUERY, verbose=False, k=2)) == 2
+    )  # the framework's argument
     assert len(call(retriever.bind(k=4), asynchronous, QUERY)) == 4
 
 
 @pytest.mark.parametrize(
     ("query", "arguments", "message"),
     [
-        (QUERY, {"top_k": 3}, "unknown argument 'top_k'; expected one of k, threshold, max_tokens"),
+        (
+            QUERY,
+            {"top_k": 3},
+            "unknown argument 'top_k'; expected one of k, threshold, max_tokens",
+        ),
         (QUERY, {"k": 0}, "k: got 0"),
         (QUERY, {"k": "2"}, "k: got '2'"),
         (QUERY, {"threshold": 2}, "threshold: got 2"),
         (QUERY, {"max_tokens": -1}, "max_tokens: got -1"),
         (QUERY, {"filter": 3}, "filter: got int; expected a function of a Document"),
-        (QUERY, {"max_tokens": 9}, "WordScorer counts no tokens; expected count_tokens"),
-        *((query, {}, f"query: got {query!r}; expected a question") for query in ("", " \n")),
+        (
+            QUERY,
+            {"max_tokens": 9},
+            "WordScorer counts no tokens; expected count_tokens",
+        ),
+        *(
+            (query, {}, f"query: got {query!r}; expected a question")
+            for query in ("", " \n")
+        ),
     ],
 )
 def test_what_is_refused_before_any_event(
@@ -85,12 +111,16 @@ def test_what_is_refused_before_any_event(
     assert (events.seen, word_scorer.calls) == ([], 0)
 
 
-def test_one_run(word_scorer: Any, documents: list[Document], events: Any, asynchronous: bool) -> None:
+def test_one_run(
+    word_scorer: Any, documents: list[Document], events: Any, asynchronous: bool
+) -> None:
     retriever = SPScannerRetriever.from_documents(
         documents, scorer=word_scorer, tags=["field"], metadata={"owner": "me"}
     )
     found = call(
-        retriever.with_config(tags=["config"], run_name="facts", metadata={"session": 1}),
+        retriever.with_config(
+            tags=["config"], run_name="facts", metadata={"session": 1}
+        ),
         asynchronous,
         QUERY,
         {"callbacks": [events]},
@@ -122,7 +152,9 @@ def test_the_first_stage_runs_as_a_child_in_the_same_manner(
     assert "mine" in inner["tags"]
 
 
-def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, events: Any) -> None:
+def test_cancelling_during_the_first_stage_scans_nothing(
+    word_scorer: Any, events: Any
+) -> None:
     async def run() -> None:
         asked = asyncio.Event()
 
@@ -134,7 +166,9 @@ def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, event
         def sync_stage(query: str) -> list[Document]:
             raise AssertionError("called synchronously")
 
-        retriever = SPScannerRetriever.from_retriever(RunnableLambda(sync_stage, stage), scorer=word_scorer)
+        retriever = SPScannerRetriever.from_retriever(
+            RunnableLambda(sync_stage, stage), scorer=word_scorer
+        )
         task = asyncio.ensure_future(retriever.ainvoke(QUERY, {"callbacks": [events]}))
         await asked.wait()
         task.cancel()

@@ -19,7 +19,9 @@ def reader() -> Reader:
 def notes() -> list[Document]:
     return [
         Document(
-            f"Note {n}. The well of house {n} was dry.", metadata={"n": n, "even": n % 2 == 0}, id=str(n)
+            f"Note {n}. The well of house {n} was dry.",
+            metadata={"n": n, "even": n % 2 == 0},
+            id=str(n),
         )
         for n in range(30)
     ]
@@ -37,10 +39,17 @@ def numbers(found: Sequence[Document]) -> set[int]:
         (lambda document: document.metadata["n"] > 27, {28, 29}),
     ],
 )
-def test_filters_by_both(reader: Reader, notes: list[Document], chosen_by: Any, expected: set[int]) -> None:
+def test_filters_by_both(
+    reader: Reader, notes: list[Document], chosen_by: Any, expected: set[int]
+) -> None:
     fields: dict[str, Any] = {"scorer": reader, "k": None, "read_documents": None}
     assert (
-        numbers(SPScannerRetriever.from_documents(notes, **fields, filter=chosen_by).invoke("w")) == expected
+        numbers(
+            SPScannerRetriever.from_documents(notes, **fields, filter=chosen_by).invoke(
+                "w"
+            )
+        )
+        == expected
     )
     retriever = SPScannerRetriever.from_documents(notes, **fields)
     assert numbers(retriever.invoke("w", filter=chosen_by)) == expected
@@ -54,7 +63,9 @@ def test_ids_of_added_documents(notes: list[Document]) -> None:
     assert notes[1].id == "1"
     (nameless,) = retriever.add_documents([Document("Nameless.")])
     retriever.delete(nameless)
-    with pytest.raises(ValueError, match="ids: got 1 for 2 documents; expected one for each"):
+    with pytest.raises(
+        ValueError, match="ids: got 1 for 2 documents; expected one for each"
+    ):
         retriever.add_documents(notes[3:5], ids=["b"])
     with pytest.raises(ValueError, match="two different documents with the id 'b'"):
         retriever.add_documents(notes[3:5], ids=["b", "b"])

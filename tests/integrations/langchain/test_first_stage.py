@@ -56,30 +56,55 @@ def test_a_chunk_finds_its_document(
     found = retriever.invoke(QUERY)
     assert len(found) == 5
     assert {(d.id or "").split(":")[0] for d in found} == {"i"}
-    assert not any("_id" in d.metadata for d in found)  # the metadata are the document's
+    assert not any(
+        "_id" in d.metadata for d in found
+    )  # the metadata are the document's
 
 
-def test_other_white_space_finds_its_document(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
-    whole = Document("The well\nwas  dry. The council\nsigned it. Rain fell.", metadata={"source": "a"})
+def test_other_white_space_finds_its_document(
+    word_scorer: Any, first_stage: Callable[..., Any]
+) -> None:
+    whole = Document(
+        "The well\nwas  dry. The council\nsigned it. Rain fell.",
+        metadata={"source": "a"},
+    )
     chunk = Document("The council signed it.", metadata={"source": "a"})
-    retriever = SPScannerRetriever.from_retriever(first_stage([chunk]), documents=[whole], scorer=word_scorer)
+    retriever = SPScannerRetriever.from_retriever(
+        first_stage([chunk]), documents=[whole], scorer=word_scorer
+    )
     found = retriever.invoke("council")
     assert [d.page_content for d in found][:1] == ["The council\nsigned it."]
     assert len(found) == 3
 
 
-def test_a_chunk_of_two_documents_is_no_guess(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
-    wholes = [Document(f"{name} wrote it. All rights reserved.") for name in ("Ann", "Bob")]
+def test_a_chunk_of_two_documents_is_no_guess(
+    word_scorer: Any, first_stage: Callable[..., Any]
+) -> None:
+    wholes = [
+        Document(f"{name} wrote it. All rights reserved.") for name in ("Ann", "Bob")
+    ]
     retriever = SPScannerRetriever.from_retriever(
-        first_stage([Document("All rights reserved.")]), documents=wholes, scorer=word_scorer
+        first_stage([Document("All rights reserved.")]),
+        documents=wholes,
+        scorer=word_scorer,
     )
-    assert [d.page_content for d in retriever.invoke("rights")] == ["All rights reserved."]
+    assert [d.page_content for d in retriever.invoke("rights")] == [
+        "All rights reserved."
+    ]
 
 
-def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
-    chunk = Document("A treaty. Rain fell.", metadata={"source": "a", "start_index": -1}, id="c")
-    found = SPScannerRetriever.from_retriever(first_stage([chunk]), scorer=word_scorer).invoke("treaty")
-    assert [(d.metadata["start_index"], d.metadata["end_index"]) for d in found] == [(-1, -1)] * 2
+def test_a_chunk_at_an_unknown_place_has_no_span(
+    word_scorer: Any, first_stage: Callable[..., Any]
+) -> None:
+    chunk = Document(
+        "A treaty. Rain fell.", metadata={"source": "a", "start_index": -1}, id="c"
+    )
+    found = SPScannerRetriever.from_retriever(
+        first_stage([chunk]), scorer=word_scorer
+    ).invoke("treaty")
+    assert [(d.metadata["start_index"], d.metadata["end_index"]) for d in found] == [
+        (-1, -1)
+    ] * 2
     assert [d.id for d in found] == ["c:0-9", "c:10-20"]
     whole = Document("Snow. A treaty. Rain fell.", metadata={"source": "a"}, id="w")
     found = SPScannerRetriever.from_retriever(
@@ -88,6 +113,10 @@ def test_a_chunk_at_an_unknown_place_has_no_span(word_scorer: Any, first_stage: 
     assert [d.id for d in found] == ["w:0-5", "w:6-15", "w:16-26"]
 
 
-def test_a_first_stage_without_documents_is_named(word_scorer: Any, first_stage: Callable[..., Any]) -> None:
+def test_a_first_stage_without_documents_is_named(
+    word_scorer: Any, first_stage: Callable[..., Any]
+) -> None:
     with pytest.raises(TypeError, match="first stage's documents: got str"):
-        SPScannerRetriever.from_retriever(first_stage(["text"]), scorer=word_scorer).invoke(QUERY)
+        SPScannerRetriever.from_retriever(
+            first_stage(["text"]), scorer=word_scorer
+        ).invoke(QUERY)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langchain.agents", reason="the extra langchain-agents is not installed")
+pytest.importorskip(
+    "langchain.agents", reason="the extra langchain-agents is not installed"
+)
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -31,7 +33,7 @@ class Scripted(BaseChatModel):
     """A model that follows its script, one line per turn."""
 
     script: list[AIMessage]
-    seen: list[list[BaseMessage]] = []  # noqa: RUF012 - pydantic copies it
+    seen: list[list[BaseMessage]] = []  # noqa: RUF012, RUF100
 
     @property
     def _llm_type(self) -> str:
@@ -42,17 +44,24 @@ class Scripted(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         self.seen.append(list(messages))
-        return ChatResult(generations=[ChatGeneration(message=self.script[len(self.seen) - 1])])
+        return ChatResult(
+            generations=[ChatGeneration(message=self.script[len(self.seen) - 1])]
+        )
 
 
 def call(name: str, at: int = 1, **arguments: Any) -> AIMessage:
-    return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": f"call-{at}"}])
+    return AIMessage(
+        "", tool_calls=[{"name": name, "args": arguments, "id": f"call-{at}"}]
+    )
 
 
 def giving(result: Any, artifact: Any = None) -> BaseTool:
     """A tool that returns this text."""
 
-    @tool("fetch", response_format="content" if artifact is None else "content_and_artifact")
+    @tool(
+        "fetch",
+        response_format="content" if artifact is None else "content_and_artifact",
+    )
     def fetch() -> Any:
         """Fetch a report."""
         return result if artifact is None else (result, artifact)
@@ -61,14 +70,23 @@ def giving(result: Any, artifact: Any = None) -> BaseTool:
 
 
 def middleware(**options: Any) -> SPScannerToolCompressionMiddleware:
-    own = {"scorer": WordScorer(), "longer_than": 100, "max_tokens": 40, "k": 1} | options
+    own = {
+        "scorer": WordScorer(),
+        "longer_than": 100,
+        "max_tokens": 40,
+        "k": 1,
+    } | options
     return SPScannerToolCompressionMiddleware(**own)
 
 
-def run(result: Any, asked: Any = QUESTION, artifact: Any = None, **options: Any) -> dict[str, Any]:
+def run(
+    result: Any, asked: Any = QUESTION, artifact: Any = None, **options: Any
+) -> dict[str, Any]:
     """The state of an agent that has called the tool once."""
     model = Scripted(script=[call("fetch"), AIMessage("Done.")])
-    agent = create_agent(model, [giving(result, artifact)], middleware=[middleware(**options)])
+    agent = create_agent(
+        model, [giving(result, artifact)], middleware=[middleware(**options)]
+    )
     return dict(agent.invoke({"messages": [HumanMessage(asked)]}))
 
 
@@ -93,9 +111,15 @@ async def test_the_rest_is_read_by_its_handle_from_a_checkpoint(how: str) -> Non
     async def ask(question: str, *script: AIMessage) -> ToolMessage:
         """The last tool result in a new agent that has only the checkpoints."""
         model = Scripted(script=[*script, AIMessage("So.")])
-        agent = create_agent(model, [giving(REPORT)], middleware=[middleware()], checkpointer=saver)
+        agent = create_agent(
+            model, [giving(REPORT)], middleware=[middleware()], checkpointer=saver
+        )
         asked: Any = {"messages": [HumanMessage(question)]}
-        state = agent.invoke(asked, thread) if how == "invoke" else await agent.ainvoke(asked, thread)
+        state = (
+            agent.invoke(asked, thread)
+            if how == "invoke"
+            else await agent.ainvoke(asked, thread)
+        )
         found = state["messages"][-2]
         assert isinstance(found, ToolMessage)
         return found
@@ -103,31 +127,48 @@ async def test_the_rest_is_read_by_its_handle_from_a_checkpoint(how: str) -> Non
     first = await ask(QUESTION, call("fetch"))
     assert SIGNED in first.text
     handle = first.text.split('"')[1]
-    rest = await ask("And then?", call("read_tool_result", 2, handle=handle, start=START))
-    assert rest.text == f"[{START}-{len(REPORT)} of {len(REPORT)} characters]\n{REPORT[START:]}"
+    rest = await ask(
+        "And then?", call("read_tool_result", 2, handle=handle, start=START)
+    )
+    assert (
+        rest.text
+        == f"[{START}-{len(REPORT)} of {len(REPORT)} characters]\n{REPORT[START:]}"
+    )
     unknown = await ask("What?", call("read_tool_result", 3, handle="none"))
     assert unknown.status == "error"
     assert f"expected one of {handle}" in unknown.text
 
 
 def test_two_results_of_one_turn_are_kept_side_by_side() -> None:
-    both = AIMessage("", tool_calls=call("fetch").tool_calls + call("other", 2).tool_calls)
+    both = AIMessage(
+        "", tool_calls=call("fetch").tool_calls + call("other", 2).tool_calls
+    )
     other = giving(REPORT[::-1] + ". " + REPORT)
     other.name = "other"
     saver, thread = InMemorySaver(), {"configurable": {"thread_id": "1"}}
     model = Scripted(script=[both, AIMessage("Done.")])
-    agent = create_agent(model, [giving(REPORT), other], middleware=[middleware()], checkpointer=saver)
-    agent.invoke({"messages": [HumanMessage(QUESTION)]}, thread)
-    assert sorted(agent.get_state(thread).values["spscanner_results"].values()) == sorted(
-        [REPORT, REPORT[::-1] + ". " + REPORT]
+    agent = create_agent(
+        model, [giving(REPORT), other], middleware=[middleware()], checkpointer=saver
     )
+    agent.invoke({"messages": [HumanMessage(QUESTION)]}, thread)
+    assert sorted(
+        agent.get_state(thread).values["spscanner_results"].values()
+    ) == sorted([REPORT, REPORT[::-1] + ". " + REPORT])
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        {"title": "Treaty", "body": REPORT, "pages": [1.50, 2], 'a "quoted" name': True},
-        [{"url": "a", "text": FILLER * 20}, {"url": "b", "text": f'"{REPORT}"\n\u00df'}],
+        {
+            "title": "Treaty",
+            "body": REPORT,
+            "pages": [1.50, 2],
+            'a "quoted" name': True,
+        },
+        [
+            {"url": "a", "text": FILLER * 20},
+            {"url": "b", "text": f'"{REPORT}"\n\u00df'},
+        ],
         {FILLER * 20: {"inner": [REPORT, None]}},
     ],
 )
@@ -139,7 +180,8 @@ def test_json_stays_json_and_only_its_long_strings_are_cut(data: Any) -> None:
             return [without(own) for own in value]
         return (
             "long"
-            if (isinstance(value, str) and len(value) > 400) or str(value).startswith("[Sent")
+            if (isinstance(value, str) and len(value) > 400)
+            or str(value).startswith("[Sent")
             else value
         )
 
@@ -152,7 +194,9 @@ def test_json_stays_json_and_only_its_long_strings_are_cut(data: Any) -> None:
 
 def test_text_blocks_are_cut_and_other_blocks_stay() -> None:
     note = {"type": "text", "text": "Two pages."}
-    content = result_of(run([note, IMAGE, {"type": "text", "text": REPORT, "extras": {"of": "a"}}])).content
+    content = result_of(
+        run([note, IMAGE, {"type": "text", "text": REPORT, "extras": {"of": "a"}}])
+    ).content
     assert content[1] == IMAGE
     assert content[2]["extras"] == {"of": "a"}
     assert content[2]["text"].endswith(SIGNED)
@@ -173,7 +217,9 @@ def test_text_blocks_are_cut_and_other_blocks_stay() -> None:
         ("word" * 200, {}),  # a single sentence, which cutting would not shorten
     ],
 )
-def test_what_is_short_or_no_text_is_passed_on(result: Any, options: dict[str, Any]) -> None:
+def test_what_is_short_or_no_text_is_passed_on(
+    result: Any, options: dict[str, Any]
+) -> None:
     assert result_of(run(result, **options)).content == result
 
 
@@ -184,7 +230,8 @@ def test_an_artifact_stays_with_its_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", [QUESTION, [{"type": "text", "text": QUESTION}], "Read this. " * 1000 + QUESTION]
+    "question",
+    [QUESTION, [{"type": "text", "text": QUESTION}], "Read this. " * 1000 + QUESTION],
 )
 def test_the_question_is_the_last_human_message(question: Any) -> None:
     asked: list[str] = []
@@ -203,11 +250,16 @@ def test_errors_and_commands_of_tools_are_passed_on() -> None:
     @tool
     def commanding() -> Command[Any]:
         """Returns a command."""
-        return Command(update={"messages": [ToolMessage(REPORT, tool_call_id="call-1")]})
+        return Command(
+            update={"messages": [ToolMessage(REPORT, tool_call_id="call-1")]}
+        )
 
     model = Scripted(script=[call("commanding"), AIMessage("Done.")])
     agent = create_agent(model, [commanding], middleware=[middleware()])
-    assert result_of(agent.invoke({"messages": [HumanMessage(QUESTION)]})).content == REPORT
+    assert (
+        result_of(agent.invoke({"messages": [HumanMessage(QUESTION)]})).content
+        == REPORT
+    )
     own = middleware()
     failed = ToolMessage(REPORT, tool_call_id="call-1", status="error")
     request: Any = type("Request", (), {"tool_call": {"name": "fetch"}, "state": {}})()

@@ -12,7 +12,9 @@ from langchain_spscanner import SPScannerRetriever, _documents
 QUERY = "Who signed the treaty?"
 
 
-def test_documents_changed_later_change_nothing(word_scorer: Any, documents: list[Document]) -> None:
+def test_documents_changed_later_change_nothing(
+    word_scorer: Any, documents: list[Document]
+) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=1)
     before = retriever.invoke("lighthouse")
     documents[0].metadata["source"] = "other"
@@ -24,20 +26,32 @@ def test_documents_changed_later_change_nothing(word_scorer: Any, documents: lis
 
 def test_from_texts(word_scorer: Any) -> None:
     retriever = SPScannerRetriever.from_texts(
-        iter(["A treaty.", "Some rain."]), [{"n": 1}, {"n": 2}], ["x", None], scorer=word_scorer
+        iter(["A treaty.", "Some rain."]),
+        [{"n": 1}, {"n": 2}],
+        ["x", None],
+        scorer=word_scorer,
     )
     first, second = retriever.invoke("treaty")
     assert (first.id, first.metadata["n"]) == ("x:0-9", 1)
     assert second.id is not None
     assert second.metadata["n"] == 2
-    assert len(SPScannerRetriever.from_texts(["One.", "Two."], scorer=word_scorer).invoke("one")) == 2
+    assert (
+        len(
+            SPScannerRetriever.from_texts(["One.", "Two."], scorer=word_scorer).invoke(
+                "one"
+            )
+        )
+        == 2
+    )
     with pytest.raises(ValueError, match="metadatas: got 1 for 2 texts"):
         SPScannerRetriever.from_texts(["a", "b"], [{}])
     with pytest.raises(ValueError, match="ids: got 3 for 2 texts"):
         SPScannerRetriever.from_texts(["a", "b"], ids=["1", "2", "3"])
 
 
-def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[Document]) -> None:
+def test_documents_by_assignment_are_scanned(
+    word_scorer: Any, documents: list[Document]
+) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=1)
     retriever.invoke("treaty")
     other = retriever.model_copy(update={"documents": [Document("A new treaty.")]})
@@ -45,9 +59,13 @@ def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[D
     assert retriever.invoke("captain")[0].page_content.startswith("Captain")
 
 
-def test_what_the_framework_saves_and_traces_holds_no_token(documents: list[Document]) -> None:
+def test_what_the_framework_saves_and_traces_holds_no_token(
+    documents: list[Document],
+) -> None:
     secret = "hf_" + "s" * 20
-    retriever = SPScannerRetriever.from_documents(documents, model_kwargs={"token": secret})
+    retriever = SPScannerRetriever.from_documents(
+        documents, model_kwargs={"token": secret}
+    )
     bound = retriever.configurable_fields(k=ConfigurableField(id="k"))
     for own in (retriever, copy.deepcopy(retriever), bound.default):
         assert own._search().choice.token.value == secret  # but it is used
@@ -83,11 +101,20 @@ def test_names_made_of_metadata_do_not_depend_on_their_order_or_place() -> None:
     [
         ([{"page_label": "10"}, {"page_label": "9"}], True),
         ([{"page_number": 10.0}, {"page_number": 9.0}], True),
-        ([{"page": 10}, {"page_label": "ix"}], False),  # one has no number, so the given order counts
+        (
+            [{"page": 10}, {"page_label": "ix"}],
+            False,
+        ),  # one has no number, so the given order counts
     ],
 )
-def test_keys_of_page_numbers(word_scorer: Any, labels: list[dict[str, Any]], ordered: bool) -> None:
+def test_keys_of_page_numbers(
+    word_scorer: Any, labels: list[dict[str, Any]], ordered: bool
+) -> None:
     texts = ["Second one.", "First one."]
     metadata = [{"source": "a.pdf", **label} for label in labels]
-    retriever = SPScannerRetriever.from_texts(texts, metadata, scorer=word_scorer, order="document")
-    assert [d.page_content for d in retriever.invoke("one")] == (texts[::-1] if ordered else texts)
+    retriever = SPScannerRetriever.from_texts(
+        texts, metadata, scorer=word_scorer, order="document"
+    )
+    assert [d.page_content for d in retriever.invoke("one")] == (
+        texts[::-1] if ordered else texts
+    )

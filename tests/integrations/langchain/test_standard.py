@@ -11,16 +11,24 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from langchain_spscanner import SPScannerRetriever
 
-# The suite's one coroutine function; with asyncio_mode = "auto" it would need no mark. Ours use asyncio.run.
+# The suite's one coroutine function; with asyncio_mode = "auto" it would need no mark.
+# Ours use asyncio.run.
 pytest.mark.asyncio(RetrieversIntegrationTests.test_ainvoke_returns_documents)
 
-TEXT = "The well was dry. The winter was long. The council signed a treaty. Then the people left the island."
+TEXT = (
+    "The well was dry. The winter was long. The council signed a treaty. Then the"
+    " people left the island."
+)
 
 
 class _Standard(RetrieversIntegrationTests):
     @pytest.fixture(autouse=True)
     def _model(self, tiny_checkpoint: Path) -> None:
-        self.options = {"model": str(tiny_checkpoint), "device": "cpu", "dtype": "float32"}
+        self.options = {
+            "model": str(tiny_checkpoint),
+            "device": "cpu",
+            "dtype": "float32",
+        }
 
     @property
     def retriever_constructor(self) -> type[SPScannerRetriever]:
@@ -34,7 +42,10 @@ class _Standard(RetrieversIntegrationTests):
 class TestDocuments(_Standard):
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        return {**self.options, "documents": [Document(TEXT), Document("Ships came. Bells rang.")]}
+        return {
+            **self.options,
+            "documents": [Document(TEXT), Document("Ships came. Bells rang.")],
+        }
 
 
 class TestFirstStage(_Standard):

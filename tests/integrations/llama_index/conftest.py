@@ -34,12 +34,18 @@ The harbour was widened in 1911. The ship never came back to the harbour. The ke
 
 @pytest.fixture(autouse=True)
 def _no_event_loop() -> None:
-    """LlamaIndex opens an event loop in a thread without one; left open, it would fail a later test."""
+    """LlamaIndex opens an event loop in a thread without one.
+
+    Left open, it would fail a later test.
+    """
     asyncio.set_event_loop(None)
 
 
 def reranked(nodes: Sequence[Any], **options: Any) -> list[Any]:
-    """The postprocessor's result for `QUERY` with these options; by default its scorer is a `WordScorer`."""
+    """The postprocessor's result for `QUERY` with these options.
+
+    By default its scorer is a `WordScorer`.
+    """
     post = SPScannerPostprocessor(**{"scorer": WordScorer(), **options})
     return post.postprocess_nodes(list(nodes), query_str=QUERY)
 
@@ -52,8 +58,16 @@ def word_scorer() -> WordScorer:
 @pytest.fixture
 def documents() -> list[Document]:
     return [
-        Document(text=LIGHTHOUSE, id_="lighthouse", metadata={"title": "Light", "tags": {"year": [1908]}}),
-        Document(text=HARBOUR, id_="harbour", metadata={"title": "Harbour", "tags": {"year": [1911]}}),
+        Document(
+            text=LIGHTHOUSE,
+            id_="lighthouse",
+            metadata={"title": "Light", "tags": {"year": [1908]}},
+        ),
+        Document(
+            text=HARBOUR,
+            id_="harbour",
+            metadata={"title": "Harbour", "tags": {"year": [1911]}},
+        ),
     ]
 
 
@@ -69,7 +83,10 @@ def chunks(documents: list[Document]) -> list[BaseNode]:
     )
     bare = [
         document.model_copy(
-            update={"excluded_embed_metadata_keys": ["tags"], "excluded_llm_metadata_keys": ["tags"]}
+            update={
+                "excluded_embed_metadata_keys": ["tags"],
+                "excluded_llm_metadata_keys": ["tags"],
+            }
         )
         for document in documents
     ]
@@ -95,7 +112,9 @@ class Recorder:
 
     events: list[Any]
     spans: SimpleSpanHandler
-    callbacks: LlamaDebugHandler = field(default_factory=lambda: LlamaDebugHandler(print_trace_on_end=False))
+    callbacks: LlamaDebugHandler = field(
+        default_factory=lambda: LlamaDebugHandler(print_trace_on_end=False)
+    )
 
     @property
     def manager(self) -> CallbackManager:

@@ -11,7 +11,12 @@ from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, Document, NodeWithScore, TransformComponent
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    NodeWithScore,
+    TransformComponent,
+)
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
@@ -20,7 +25,10 @@ from tests.integrations.hosts import WordScorer
 from tests.integrations.llama_index.conftest import HARBOUR, LIGHTHOUSE, QUERY
 
 SIGNED = "He signed the treaty with the captain in May."
-DOCUMENTS = [Document(text=LIGHTHOUSE, id_="lighthouse"), Document(text=HARBOUR, id_="harbour")]
+DOCUMENTS = [
+    Document(text=LIGHTHOUSE, id_="lighthouse"),
+    Document(text=HARBOUR, id_="harbour"),
+]
 
 
 def scripted(tool: str, **arguments: Any) -> MockFunctionCallingLLM:
@@ -28,7 +36,9 @@ def scripted(tool: str, **arguments: Any) -> MockFunctionCallingLLM:
 
     def say(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
         if messages[-1].role == "tool":
-            return ChatMessage(role="assistant", content=f"It says: {messages[-1].content}")
+            return ChatMessage(
+                role="assistant", content=f"It says: {messages[-1].content}"
+            )
         call = ToolCallBlock(tool_call_id="1", tool_name=tool, tool_kwargs=arguments)
         return ChatMessage(role="assistant", blocks=[call])
 
@@ -36,7 +46,9 @@ def scripted(tool: str, **arguments: Any) -> MockFunctionCallingLLM:
 
 
 def retriever() -> SPScannerRetriever:
-    return SPScannerRetriever.from_documents(DOCUMENTS, scorer=WordScorer(), similarity_top_k=1)
+    return SPScannerRetriever.from_documents(
+        DOCUMENTS, scorer=WordScorer(), similarity_top_k=1
+    )
 
 
 def function_tool() -> FunctionTool:
@@ -52,17 +64,27 @@ def function_tool() -> FunctionTool:
 
 def query_engine_tool() -> QueryEngineTool:
     engine = RetrieverQueryEngine.from_args(retriever(), llm=MockLLM())
-    return QueryEngineTool.from_defaults(engine, name="papers", description="Answers from the papers.")
+    return QueryEngineTool.from_defaults(
+        engine, name="papers", description="Answers from the papers."
+    )
 
 
 @pytest.mark.parametrize(
     ("tool", "name", "argument"),
     [(function_tool, "quote", "question"), (query_engine_tool, "papers", "input")],
 )
-async def test_an_agent_reads_the_sentences_that_matter(tool: Any, name: str, argument: str) -> None:
-    agent = FunctionAgent(tools=[tool()], llm=scripted(name, **{argument: QUERY}), streaming=False)
+async def test_an_agent_reads_the_sentences_that_matter(
+    tool: Any, name: str, argument: str
+) -> None:
+    agent = FunctionAgent(
+        tools=[tool()], llm=scripted(name, **{argument: QUERY}), streaming=False
+    )
     running = agent.run("Who made peace?")
-    results = [event async for event in running.stream_events() if isinstance(event, ToolCallResult)]
+    results = [
+        event
+        async for event in running.stream_events()
+        if isinstance(event, ToolCallResult)
+    ]
     answer = str(await running)
     assert SIGNED in answer
     assert "the harbour was widened" not in answer.lower()
@@ -76,9 +98,13 @@ async def test_an_agent_reads_the_sentences_that_matter(tool: Any, name: str, ar
         assert source.node.text == SIGNED
 
 
-@pytest.mark.parametrize("before", [[], [SentenceSplitter(chunk_size=40, chunk_overlap=0)]])
+@pytest.mark.parametrize(
+    "before", [[], [SentenceSplitter(chunk_size=40, chunk_overlap=0)]]
+)
 @pytest.mark.parametrize("how", ["run", "arun"])
-async def test_an_ingestion_keeps_what_answers_a_standing_question(before: list[Any], how: str) -> None:
+async def test_an_ingestion_keeps_what_answers_a_standing_question(
+    before: list[Any], how: str
+) -> None:
     post = SPScannerPostprocessor(scorer=WordScorer(), top_n=1)
 
     class Kept(TransformComponent):
@@ -87,6 +113,10 @@ async def test_an_ingestion_keeps_what_answers_a_standing_question(before: list[
             return [one.node for one in post.postprocess_nodes(scored, query_str=QUERY)]
 
     pipeline = IngestionPipeline(transformations=[*before, Kept()])
-    (node,) = pipeline.run(documents=DOCUMENTS) if how == "run" else await pipeline.arun(documents=DOCUMENTS)
+    (node,) = (
+        pipeline.run(documents=DOCUMENTS)
+        if how == "run"
+        else await pipeline.arun(documents=DOCUMENTS)
+    )
     assert node.get_content() == SIGNED
     assert node.ref_doc_id == "lighthouse"

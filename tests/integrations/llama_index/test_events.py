@@ -1,4 +1,7 @@
-"""Every reranking that starts also ends, in both kinds of tracing; spans as the framework opens them."""
+"""Every reranking that starts also ends, in both kinds of tracing.
+
+Spans as the framework opens them.
+"""
 
 import asyncio
 import threading
@@ -15,7 +18,9 @@ from tests.fakes import ScoredBy
 QUERY = "Who signed the treaty?"
 
 
-def run(post: Any, nodes: list[Any], query: str | None, use_async: bool) -> list[NodeWithScore]:
+def run(
+    post: Any, nodes: list[Any], query: str | None, use_async: bool
+) -> list[NodeWithScore]:
     if use_async:
         return asyncio.run(post.apostprocess_nodes(nodes, query_str=query))
     return post.postprocess_nodes(nodes, query_str=query)
@@ -25,15 +30,30 @@ both_ways = pytest.mark.parametrize("use_async", [False, True], ids=["sync", "as
 
 
 @both_ways
-def test_rerank_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool) -> None:
-    post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, callback_manager=recorder.manager)
+def test_rerank_events(
+    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
+) -> None:
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, top_n=2, callback_manager=recorder.manager
+    )
     nodes = [NodeWithScore(node=node) for node in chunks]
     found = run(post, nodes, QUERY, use_async)
-    (start,), (end,) = recorder.named("ReRankStartEvent"), recorder.named("ReRankEndEvent")
-    assert (start.query.query_str, start.top_n, start.model_name) == (QUERY, 2, "WordScorer")
+    (start,), (end,) = (
+        recorder.named("ReRankStartEvent"),
+        recorder.named("ReRankEndEvent"),
+    )
+    assert (start.query.query_str, start.top_n, start.model_name) == (
+        QUERY,
+        2,
+        "WordScorer",
+    )
     assert start.nodes == nodes
     assert end.nodes == found
-    (span,) = [span.id_ for span in recorder.spans.completed_spans if span.id_.startswith("SPScanner")]
+    (span,) = [
+        span.id_
+        for span in recorder.spans.completed_spans
+        if span.id_.startswith("SPScanner")
+    ]
     name = "_apostprocess_nodes" if use_async else "_postprocess_nodes"
     assert span.split("-")[0] == f"SPScannerPostprocessor.{name}"
     assert start.span_id == end.span_id == span
@@ -51,17 +71,34 @@ def test_rerank_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, 
 
 
 @both_ways
-def test_limit_of_events(recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool) -> None:
+def test_limit_of_events(
+    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
+) -> None:
     for top_n in (None, 0.5):
-        run(SPScannerPostprocessor(scorer=word_scorer, top_n=top_n), list(chunks), QUERY, use_async)
-    assert run(SPScannerPostprocessor(model="no/such-model"), [], QUERY, use_async) == []
-    assert [event.top_n for event in recorder.named("ReRankStartEvent")] == [len(chunks), len(chunks), 50]
+        run(
+            SPScannerPostprocessor(scorer=word_scorer, top_n=top_n),
+            list(chunks),
+            QUERY,
+            use_async,
+        )
+    assert (
+        run(SPScannerPostprocessor(model="no/such-model"), [], QUERY, use_async) == []
+    )
+    assert [event.top_n for event in recorder.named("ReRankStartEvent")] == [
+        len(chunks),
+        len(chunks),
+        50,
+    ]
     assert [len(event.nodes) for event in recorder.named("ReRankEndEvent")][2:] == [0]
 
 
 @both_ways
-def test_a_scan_that_fails_ends_its_events(recorder: Any, chunks: list[BaseNode], use_async: bool) -> None:
-    post = SPScannerPostprocessor(scorer=ScoredBy(lambda *_: 1 / 0), callback_manager=recorder.manager)
+def test_a_scan_that_fails_ends_its_events(
+    recorder: Any, chunks: list[BaseNode], use_async: bool
+) -> None:
+    post = SPScannerPostprocessor(
+        scorer=ScoredBy(lambda *_: 1 / 0), callback_manager=recorder.manager
+    )
     with pytest.raises(ZeroDivisionError):
         run(post, list(chunks), QUERY, use_async)
     assert len(recorder.named("ReRankStartEvent")) == 1
@@ -71,7 +108,9 @@ def test_a_scan_that_fails_ends_its_events(recorder: Any, chunks: list[BaseNode]
     assert len(recorder.dropped_span_names()) == 1
 
 
-def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[BaseNode]) -> None:
+def test_a_scan_that_is_cancelled_ends_its_events(
+    recorder: Any, chunks: list[BaseNode]
+) -> None:
     started, release = threading.Event(), threading.Event()
 
     class Slow:
@@ -83,7 +122,9 @@ def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[Ba
     post = SPScannerPostprocessor(scorer=Slow(), callback_manager=recorder.manager)
 
     async def cancelled() -> None:
-        task = asyncio.create_task(post.apostprocess_nodes(list(chunks), query_str=QUERY))
+        task = asyncio.create_task(
+            post.apostprocess_nodes(list(chunks), query_str=QUERY)
+        )
         await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -99,12 +140,21 @@ def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[Ba
 def test_events_and_spans_of_a_retrieval(
     recorder: Any, documents: list[Document], word_scorer: Any, use_async: bool
 ) -> None:
-    retriever = SPScannerRetriever(documents, scorer=word_scorer, callback_manager=recorder.manager)
-    found = asyncio.run(retriever.aretrieve(QUERY)) if use_async else retriever.retrieve(QUERY)
+    retriever = SPScannerRetriever(
+        documents, scorer=word_scorer, callback_manager=recorder.manager
+    )
+    found = (
+        asyncio.run(retriever.aretrieve(QUERY))
+        if use_async
+        else retriever.retrieve(QUERY)
+    )
     assert len(recorder.named("RetrievalStartEvent")) == 1
     assert [event.nodes for event in recorder.named("RetrievalEndEvent")] == [found]
     ((begun, _),) = recorder.callbacks.get_event_pairs()
     assert begun.event_type == CBEventType.RETRIEVE
     a = "a" if use_async else ""
-    assert recorder.span_names() == [f"SPScannerRetriever._{a}retrieve", f"SPScannerRetriever.{a}retrieve"]
+    assert recorder.span_names() == [
+        f"SPScannerRetriever._{a}retrieve",
+        f"SPScannerRetriever.{a}retrieve",
+    ]
     assert not recorder.named("ReRankStartEvent")

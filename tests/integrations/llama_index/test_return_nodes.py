@@ -20,10 +20,14 @@ from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
 def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
-    return [NodeWithScore(node=node, score=0.5 + n / 100) for n, node in enumerate(nodes)]
+    return [
+        NodeWithScore(node=node, score=0.5 + n / 100) for n, node in enumerate(nodes)
+    ]
 
 
-def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: list[BaseNode]) -> None:
+def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(
+    chunks: list[BaseNode],
+) -> None:
     given = scored(chunks)
     before = deepcopy(given)
     options: dict[str, Any] = {"top_n": 4, "return_nodes": "pruned"}
@@ -40,7 +44,9 @@ def test_pruned_nodes_are_copies_without_what_holds_for_the_whole_text(chunks: l
     assert [n.model_dump() for n in given] == [n.model_dump() for n in before]
 
 
-def test_scores_are_in_the_metadata_of_the_result_only(chunks: list[BaseNode], word_scorer: Any) -> None:
+def test_scores_are_in_the_metadata_of_the_result_only(
+    chunks: list[BaseNode], word_scorer: Any
+) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
     for result in post.postprocess_nodes(scored(chunks), query_str=QUERY):
         assert isinstance(result, ScannedNode)
@@ -51,7 +57,9 @@ def test_scores_are_in_the_metadata_of_the_result_only(chunks: list[BaseNode], w
             "spscanner_retrieval_score": result.retrieval_score,
         }
         own = {"spscanner_id"}
-        assert {key for key in result.node.metadata if key.startswith("spscanner")} == own
+        assert {
+            key for key in result.node.metadata if key.startswith("spscanner")
+        } == own
 
 
 def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode]) -> None:
@@ -73,14 +81,22 @@ def test_ids_do_not_depend_on_random_ids_of_documents() -> None:
                 source = {NodeRelationship.SOURCE: document.as_related_node_info()}
                 nodes += [
                     TextNode(
-                        text=text, start_char_idx=start, end_char_idx=start + len(text), relationships=source
+                        text=text,
+                        start_char_idx=start,
+                        end_char_idx=start + len(text),
+                        relationships=source,
                     )
-                    for start, text in ((0, document.text[:21]), (22, document.text[22:]))
+                    for start, text in (
+                        (0, document.text[:21]),
+                        (22, document.text[22:]),
+                    )
                 ]
         else:
             nodes = list(documents)
         found = reranked(nodes)
-        assert [n.node_id for n in found] == [n.node.metadata["spscanner_id"] for n in found]
+        assert [n.node_id for n in found] == [
+            n.node.metadata["spscanner_id"] for n in found
+        ]
         return sorted(n.node_id for n in found)
 
     first = ids(cut=False)
@@ -89,16 +105,25 @@ def test_ids_do_not_depend_on_random_ids_of_documents() -> None:
     assert ids(cut=True) == first
 
 
-def test_nodes_are_independent(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
-    stage = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, return_nodes="node")
+def test_nodes_are_independent(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    stage = SPScannerRetriever.from_nodes(
+        chunks, scorer=word_scorer, return_nodes="node"
+    )
     for held, options in (
         (documents, {}),
         (documents, {"keep_retrieval_score": True, "retriever": stage}),
         (chunks, {"return_nodes": "node"}),
     ):
         retriever = SPScannerRetriever(held, scorer=word_scorer, **options)
-        one, two = ({n.node_id: n for n in retriever.retrieve(q)} for q in (QUERY, "Did the bell ring?"))
+        one, two = (
+            {n.node_id: n for n in retriever.retrieve(q)}
+            for q in (QUERY, "Did the bell ring?")
+        )
         assert one.keys() == two.keys()
         assert all(one[name].node == two[name].node for name in one)
         assert all(one[name].node.hash == two[name].node.hash for name in one)
-        assert {name: found.score for name, found in one.items()} != {n: f.score for n, f in two.items()}
+        assert {name: found.score for name, found in one.items()} != {
+            n: f.score for n, f in two.items()
+        }

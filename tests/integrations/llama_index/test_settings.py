@@ -1,4 +1,7 @@
-"""Fields: checked early, stored and read back; the model loads late and once; a token is never shown."""
+"""Fields: checked early, stored and read back.
+
+The model loads late and once; a token is never shown.
+"""
 
 import copy
 import json
@@ -17,7 +20,9 @@ from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty?"
-NODE = TextNode(text="He signed the treaty. It rained for a week. The ship left.", id_="n")
+NODE = TextNode(
+    text="He signed the treaty. It rained for a week. The ship left.", id_="n"
+)
 TOKEN = "hf_a-secret-token"
 
 
@@ -29,14 +34,19 @@ class PlainScorer:
 
 
 def scores(post: SPScannerPostprocessor) -> list[tuple[str, float | None]]:
-    return [(n.node.node_id, n.score) for n in post.postprocess_nodes([NODE], query_str=QUERY)]
+    return [
+        (n.node.node_id, n.score)
+        for n in post.postprocess_nodes([NODE], query_str=QUERY)
+    ]
 
 
 def test_combinations_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="top_n_per_document"):
         SPScannerPostprocessor(group_by="node", top_n_per_document=1)
     with pytest.raises(ValueError, match="two different ones with the id 'a'"):
-        SPScannerPostprocessor(documents=[Document(text=text, id_="a") for text in "xy"])
+        SPScannerPostprocessor(
+            documents=[Document(text=text, id_="a") for text in "xy"]
+        )
 
 
 def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
@@ -80,43 +90,74 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
 
 def test_paths_devices_and_dtypes_are_stored_as_text(tmp_path: Path) -> None:
     post = SPScannerPostprocessor(
-        model=tmp_path, device=torch.device("cpu"), dtype=torch.float32, model_kwargs={"cache_dir": tmp_path}
+        model=tmp_path,
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+        model_kwargs={"cache_dir": tmp_path},
     )
     data = json.loads(post.to_json())
-    assert (data["model"], data["device"], data["dtype"]) == (str(tmp_path), "cpu", "float32")
+    assert (data["model"], data["device"], data["dtype"]) == (
+        str(tmp_path),
+        "cpu",
+        "float32",
+    )
     assert data["model_kwargs"] == {"cache_dir": str(tmp_path)}
 
 
-def test_a_scanner_is_stored_as_what_loads_it_again(tiny_checkpoint: Path, no_shared_scanners: None) -> None:
+def test_a_scanner_is_stored_as_what_loads_it_again(
+    tiny_checkpoint: Path, no_shared_scanners: None
+) -> None:
     scanner = Scanner.from_pretrained(
-        tiny_checkpoint, device="cpu", dtype="float32", segment_tokens=16, segmenter="sentence"
+        tiny_checkpoint,
+        device="cpu",
+        dtype="float32",
+        segment_tokens=16,
+        segmenter="sentence",
     )
     post = SPScannerPostprocessor(scanner=scanner)
     data = post.to_dict()
-    assert (data["model"], data["device"], data["dtype"]) == (str(tiny_checkpoint), "cpu", "float32")
+    assert (data["model"], data["device"], data["dtype"]) == (
+        str(tiny_checkpoint),
+        "cpu",
+        "float32",
+    )
     assert data["model_kwargs"]["segment_tokens"] == 16
-    for back in (SPScannerPostprocessor.from_dict(data), pickle.loads(pickle.dumps(post))):
+    for back in (
+        SPScannerPostprocessor.from_dict(data),
+        pickle.loads(pickle.dumps(post)),
+    ):
         assert back.scanner is None
         assert scores(back) == scores(post)
     assert len(pickle.dumps(post)) < 3000  # without the weights
     assert copy.deepcopy(post).scanner is scanner
 
 
-def test_a_scanner_from_the_hub_is_stored_with_its_commit(tiny_scanner: Scanner, tmp_path: Path) -> None:
+def test_a_scanner_from_the_hub_is_stored_with_its_commit(
+    tiny_scanner: Scanner, tmp_path: Path
+) -> None:
     scanner = copy.copy(tiny_scanner)
     scanner.checkpoint = replace(
-        tiny_scanner.checkpoint, source="owner/name", folder=tmp_path / "snapshots" / "0123abc"
+        tiny_scanner.checkpoint,
+        source="owner/name",
+        folder=tmp_path / "snapshots" / "0123abc",
     )
     data = SPScannerPostprocessor(scanner=scanner).to_dict()
-    assert (data["model"], data["model_kwargs"]["revision"]) == ("owner/name", "0123abc")
+    assert (data["model"], data["model_kwargs"]["revision"]) == (
+        "owner/name",
+        "0123abc",
+    )
 
 
-def test_a_scanner_with_a_segmenter_of_its_own_is_not_silently_another(tiny_checkpoint: Path) -> None:
+def test_a_scanner_with_a_segmenter_of_its_own_is_not_silently_another(
+    tiny_checkpoint: Path,
+) -> None:
     class Lines:
         def segment(self, text: str) -> list[Any]:
             return []
 
-    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32", segmenter=Lines())
+    scanner = Scanner.from_pretrained(
+        tiny_checkpoint, device="cpu", dtype="float32", segmenter=Lines()
+    )
     data = SPScannerPostprocessor(scanner=scanner).to_dict()
     with pytest.raises(ValueError, match="Lines"):
         scores(SPScannerPostprocessor.from_dict(data))
@@ -129,7 +170,9 @@ def test_objects_have_to_be_given_again(name: str) -> None:
     data = json.loads(post.to_json())
     with pytest.raises((ValueError, TypeError), match=name):
         SPScannerPostprocessor.from_dict(data)
-    assert getattr(SPScannerPostprocessor.from_dict(data, **{name: value}), name) is value
+    assert (
+        getattr(SPScannerPostprocessor.from_dict(data, **{name: value}), name) is value
+    )
     assert getattr(copy.deepcopy(post), name) is value
     assert type(getattr(pickle.loads(pickle.dumps(post)), name)) is type(value)
 
@@ -142,12 +185,19 @@ def test_a_scorer_that_cannot_be_pickled_is_not_silently_dropped() -> None:
         pickle.dumps(SPScannerPostprocessor(scorer=Local()))
 
 
-def test_documents_stay_out_of_dictionaries_but_not_of_pickles(word_scorer: Any) -> None:
+def test_documents_stay_out_of_dictionaries_but_not_of_pickles(
+    word_scorer: Any,
+) -> None:
     store = SimpleDocumentStore()
     store.add_documents([Document(text="It rained.", id_="b")])
-    post = SPScannerPostprocessor(documents=[Document(text="He signed.", id_="a")], docstore=store)
+    post = SPScannerPostprocessor(
+        documents=[Document(text="He signed.", id_="a")], docstore=store
+    )
     assert not {"documents", "docstore"} & post.to_dict().keys()
     assert "He signed" not in repr(post)
     back = pickle.loads(pickle.dumps(post))
-    assert (back.documents[0].text, back.docstore.get_document("b").text) == ("He signed.", "It rained.")
+    assert (back.documents[0].text, back.docstore.get_document("b").text) == (
+        "He signed.",
+        "It rained.",
+    )
     assert copy.deepcopy(post).docstore is store

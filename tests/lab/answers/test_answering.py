@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines import BM25
-from spscanner_rag.lab.answers.answering import (
+from spscanner_lab.answers.answering import (
     WHOLE_DOCUMENT,
     WINDOW_TOKENS,
     AnswerScore,
@@ -26,11 +25,12 @@ from spscanner_rag.lab.answers.answering import (
     references_of,
     retriever_contexts,
 )
-from spscanner_rag.lab.evaluation.result import shown
-from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.llm.asking import Asked, Asker
-from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, language_model_of
+from spscanner_lab.evaluation.result import shown
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.llm.asking import Asked, Asker
+from spscanner_lab.llm.language_models import LanguageModel, Usage, language_model_of
+from spscanner_rag.baselines import BM25
+from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -44,9 +44,15 @@ Task = tuple[Question, Sequence[str]]
 
 
 def task_of(
-    question: str, contexts: Sequence[str], answers: Sequence[str], choices: Sequence[str] = ()
+    question: str,
+    contexts: Sequence[str],
+    answers: Sequence[str],
+    choices: Sequence[str] = (),
 ) -> Task:
-    return Question("q", question, (), answers=tuple(answers), choices=tuple(choices)), contexts
+    return (
+        Question("q", question, (), answers=tuple(answers), choices=tuple(choices)),
+        contexts,
+    )
 
 
 TASKS = (
@@ -124,7 +130,9 @@ def test_failures_and_verdicts_are_told_apart() -> None:
 
 def test_a_document_without_units_gives_no_context() -> None:
     blank = Document("d", "walks", "", " \n ", ())
-    assert retriever_contexts(Setting("bm25"), BM25(), {})(blank, Question("q", "Which?", ())) == ("",)
+    assert retriever_contexts(Setting("bm25"), BM25(), {})(
+        blank, Question("q", "Which?", ())
+    ) == ("",)
 
 
 # Windows
@@ -157,12 +165,15 @@ def test_a_document_that_fits_is_itself() -> None:
 
 @given(
     sentences=st.lists(
-        st.sampled_from(["One.", "Two words.", "Here are three.", "A B C D E F G."]), max_size=30
+        st.sampled_from(["One.", "Two words.", "Here are three.", "A B C D E F G."]),
+        max_size=30,
     ),
     window=st.integers(1, 40),
 )
 def test_every_sentence_is_in_a_window(sentences: list[str], window: int) -> None:
-    text = "\n\n".join(f"{number} {sentence}" for number, sentence in enumerate(sentences))
+    text = "\n\n".join(
+        f"{number} {sentence}" for number, sentence in enumerate(sentences)
+    )
     windows = document_windows(text, window, words)
     spans, position = [], 0
     for each in windows:
@@ -193,7 +204,9 @@ def test_windows_are_answered_and_joined() -> None:
         task_of("Who?", ["ONE here", "none here"], ["x"], ["x", "y"]),
         task_of("Why?", ["ALONE"], ["x"]),
     ]
-    *windows, joined, alone = asked_of(*tasks, reply="<think>hm</think>REASON: seen.\nANSWER: ONE")
+    *windows, joined, alone = asked_of(
+        *tasks, reply="<think>hm</think>REASON: seen.\nANSWER: ONE"
+    )
     options = {"QUESTION": "Who?", "OPTIONS": "A. x\nB. y"}
     assert windows == [options | {"PART": "ONE here"}, options | {"PART": "none here"}]
     assert alone == {"QUESTION": "Why?", "TEXT": "ALONE"}
@@ -239,13 +252,17 @@ class LastFirst:
     def __init__(self, titles: dict[str, str]) -> None:
         self.titles, self.seen = titles, set[str]()
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         self.seen.add(self.titles[text])
         return np.arange(len(units), dtype=np.float32)
 
 
 def document(doc_id: str, *questions: Question) -> Document:
-    return Document(doc_id, "walks", f"title of {doc_id}", f"{doc_id}. {OTTERS}", questions)
+    return Document(
+        doc_id, "walks", f"title of {doc_id}", f"{doc_id}. {OTTERS}", questions
+    )
 
 
 def question(qid: str, *answers: str) -> Question:
@@ -255,8 +272,10 @@ def question(qid: str, *answers: str) -> Question:
 FIRST = document("one", question("a", "399"), question("b", " "), question("c", "399"))
 SECOND = document("two", question("d", "400"))
 ASKED = {
-    "walks": [(FIRST, q) for q in FIRST.questions[:2]]
-    + [(SECOND, SECOND.questions[0]), (FIRST, FIRST.questions[2])]
+    "walks": (
+        [(FIRST, q) for q in FIRST.questions[:2]]
+        + [(SECOND, SECOND.questions[0]), (FIRST, FIRST.questions[2])]
+    )
 }
 
 
@@ -265,18 +284,28 @@ def in_windows(document: Document, question: Question) -> tuple[str, ...]:
 
 
 def last_otter(prompt: str) -> str:
-    return f"ANSWER: {re.findall(r'(?:Otter |ANSWER: )(.+?)(?: swims|$)', prompt, re.M)[-1]}"
+    return (
+        "ANSWER:"
+        f" {re.findall(r'(?:Otter |ANSWER: )(.+?)(?: swims|$)', prompt, re.M)[-1]}"
+    )
 
 
 def test_questions_go_document_by_document_without_those_that_have_no_answer() -> None:
-    found = [(document.doc_id, question.qid) for document, question in questions_with_answers(ASKED)]
+    found = [
+        (document.doc_id, question.qid)
+        for document, question in questions_with_answers(ASKED)
+    ]
     assert found == [("one", "a"), ("one", "c"), ("two", "d")]
     with pytest.raises(ValueError, match="got questions without right answers"):
         questions_with_answers({"walks": [(FIRST, FIRST.questions[1])]})
 
 
-@pytest.mark.parametrize(("unit", "units"), [("sentence", 50), ("chunk", 5), ("passage", 1)])
-def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: int) -> None:
+@pytest.mark.parametrize(
+    ("unit", "units"), [("sentence", 50), ("chunk", 5), ("passage", 1)]
+)
+def test_the_best_units_are_read_in_the_order_of_the_document(
+    unit: str, units: int
+) -> None:
     titles: dict[str, str] = {}
     setting, scorer = Setting("last", unit), LastFirst(titles)
     (text,) = retriever_contexts(setting, scorer, titles)(FIRST, FIRST.questions[0])
@@ -297,15 +326,21 @@ def test_the_best_units_are_read_in_the_order_of_the_document(unit: str, units: 
         ({"words": 10**6}, None),
     ],
 )
-def test_so_many_units_or_words_are_read(options: dict[str, int], text: str | None) -> None:
+def test_so_many_units_or_words_are_read(
+    options: dict[str, int], text: str | None
+) -> None:
     titles: dict[str, str] = {}
     contexts = retriever_contexts(Setting("last"), LastFirst(titles), titles, **options)
     (read,) = contexts(FIRST, FIRST.questions[0])
     assert read == text or len(read.split()) == len(FIRST.text.split())
 
 
-def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Path) -> None:
-    scanner = Scanner.from_pretrained(published_checkpoint, device="cpu", dtype="float32")
+def test_a_published_scanner_answers_from_its_own_units(
+    published_checkpoint: Path,
+) -> None:
+    scanner = Scanner.from_pretrained(
+        published_checkpoint, device="cpu", dtype="float32"
+    )
     contexts = retriever_contexts(Setting("scanner:published"), scanner, {})
     result = scanner.scan(question("a").text, FIRST.text)
     assert 50 < len(result.logits) < 400
@@ -313,14 +348,20 @@ def test_a_published_scanner_answers_from_its_own_units(published_checkpoint: Pa
 
 
 def test_answers_belong_to_their_questions_and_are_counted() -> None:
-    model, judge = LanguageModel("m", last_otter), LanguageModel("j", lambda prompt: "DECISION: NO")
+    model, judge = (
+        LanguageModel("m", last_otter),
+        LanguageModel("j", lambda prompt: "DECISION: NO"),
+    )
     asker, done = Asker(retries=0), list[int]()
     questions = questions_with_answers(ASKED)
     for judged in (judge, None):
         asked = WHOLE_DOCUMENT, in_windows, questions, model, judged
         found = answer_from(*asked, asker, "phrase", done.append)
         assert found.setting == WHOLE_DOCUMENT
-        got = [(document.doc_id, question.qid, score.answer) for document, question, score in found.answers]
+        got = [
+            (document.doc_id, question.qid, score.answer)
+            for document, question, score in found.answers
+        ]
         assert got == [("one", "a", "399"), ("one", "c", "399"), ("two", "d", "399")]
         assert found.answering.prompts > 3 * 4
         assert found.judging.prompts == (3 if judged else 0)
@@ -328,7 +369,11 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
 
 
 def scored(
-    source: str, qid: str, f1: float | None, correct: bool | None, answer: str | None = "x"
+    source: str,
+    qid: str,
+    f1: float | None,
+    correct: bool | None,
+    answer: str | None = "x",
 ) -> tuple[Document, Question, AnswerScore]:
     question = Question(qid, f"Is it {qid}?", (), answers=("y",))
     error = "gone" if answer is None else None
@@ -349,7 +394,12 @@ OF_BM25 = AnswerSet(
     Asked(5, Usage(1_000, 50)),
     Asked(4, Usage(300, 20)),
 )
-NOTHING = AnswerSet(WHOLE_DOCUMENT, (scored("a", "1", None, None, None),), Asked(1, Usage(9, 0)), Asked())
+NOTHING = AnswerSet(
+    WHOLE_DOCUMENT,
+    (scored("a", "1", None, None, None),),
+    Asked(1, Usage(9, 0)),
+    Asked(),
+)
 
 
 def test_rows_are_means_of_what_there_is() -> None:
@@ -369,7 +419,9 @@ def test_rows_are_means_of_what_there_is() -> None:
         ("micro", "accuracy"): 2 / 3,
         ("micro", "token_f1"): 0.625,
     }
-    assert {row["retriever"] for row in found} == {"bm25"}, "nothing was answered from whole documents"
+    assert {row["retriever"] for row in found} == {"bm25"}, (
+        "nothing was answered from whole documents"
+    )
     assert counts_of(OF_BM25) == {
         "answers_from": "bm25",
         "answering": {"prompts": 5, "prompt_tokens": 1_000, "reply_tokens": 50},

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines import BM25
-from spscanner_rag.lab.evaluation.judged import (
+from spscanner_lab.evaluation.judged import (
     is_beir,
     judged_study_of,
     read_beir,
@@ -17,10 +16,11 @@ from spscanner_rag.lab.evaluation.judged import (
     write_run,
     write_runs,
 )
-from spscanner_rag.lab.evaluation.records import RecordFile
-from spscanner_rag.lab.evaluation.run import Plan, graded_metrics
-from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evidence.questions import DataError
+from spscanner_lab.evaluation.records import RecordFile
+from spscanner_lab.evaluation.run import Plan, graded_metrics
+from spscanner_lab.evidence.questions import DataError
+from spscanner_rag.baselines import BM25
+from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results.selection import Aggregation
 
 ir_measures = pytest.importorskip("ir_measures")
@@ -32,47 +32,83 @@ def folder_of(path: Path, **changes: object) -> Path:
     """A small folder in BEIR's layout; grades measure nearness in the list of animals."""
     content = {
         "corpus": [
-            {"_id": f"d{i}", "title": name, "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too."}
+            {
+                "_id": f"d{i}",
+                "title": name,
+                "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too.",
+            }
             for i, name in enumerate(ANIMALS)
         ],
         "queries": [
-            {"_id": f"q{i}", "text": f"Where does the {name} live?"} for i, name in enumerate(ANIMALS)
+            {"_id": f"q{i}", "text": f"Where does the {name} live?"}
+            for i, name in enumerate(ANIMALS)
         ],
-        "qrels": [(f"q{i}", f"d{i}", 2) for i in range(7)]
-        + [(f"q{i}", f"d{i + 1}", 1) for i in range(6)]
-        + [("q7", "d7", 0)],
+        "qrels": (
+            [(f"q{i}", f"d{i}", 2) for i in range(7)]
+            + [(f"q{i}", f"d{i + 1}", 1) for i in range(6)]
+            + [("q7", "d7", 0)]
+        ),
         **changes,
     }
     (path / "qrels").mkdir(parents=True)
     for name in ("corpus", "queries"):
-        (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in content[name]))
-    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, line)) for line in content["qrels"])]
+        (path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in content[name])
+        )
+    lines = [
+        "query-id\tcorpus-id\tscore",
+        *("\t".join(map(str, line)) for line in content["qrels"]),
+    ]
     (path / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
     return path
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.permutations(range(12)), st.lists(st.integers(0, 3), min_size=12, max_size=12), st.integers(0, 12))
-def test_metrics_agree_with_ir_measures(order: list[int], grades: list[int], kept: int) -> None:
+@given(
+    st.permutations(range(12)),
+    st.lists(st.integers(0, 3), min_size=12, max_size=12),
+    st.integers(0, 12),
+)
+def test_metrics_agree_with_ir_measures(
+    order: list[int], grades: list[int], kept: int
+) -> None:
     if not any(grades):
         grades[0] = 1
     judged = {f"d{i}": grade for i, grade in enumerate(grades)}
     ranking = [f"d{i}" for i in order[:kept]]
-    names = {"ndcg": "nDCG", "recall": "R", "precision": "P", "success": "Success", "mrr": "RR"}
-    theirs = {f"{name}@{k}": getattr(ir_measures, own) @ k for name, own in names.items() for k in CUTOFFS}
+    names = {
+        "ndcg": "nDCG",
+        "recall": "R",
+        "precision": "P",
+        "success": "Success",
+        "mrr": "RR",
+    }
+    theirs = {
+        f"{name}@{k}": getattr(ir_measures, own) @ k
+        for name, own in names.items()
+        for k in CUTOFFS
+    }
     theirs |= {"map": ir_measures.AP, "mrr": ir_measures.RR}
     run = {"q": {document: -float(rank) for rank, document in enumerate(ranking)}}
     expected = ir_measures.calc_aggregate(theirs.values(), {"q": judged}, run)
     found = graded_metrics(ranking, judged, CUTOFFS)
     assert {name for name in found if not name.startswith("err")} == theirs.keys()
     for name, measure in theirs.items():
-        assert found[name] == pytest.approx(expected[measure] if ranking else 0, abs=1e-6), name
+        assert found[name] == pytest.approx(
+            expected[measure] if ranking else 0, abs=1e-6
+        ), name
 
 
-@pytest.mark.parametrize("scores", [[3.0, 1.0, 1.0 + 1e-9, 1.0, 0.0, -1e30], [0.0] * 12, [-1.0, -1.0, -1.0]])
-def test_a_run_keeps_its_order_in_their_tools(scores: list[float], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "scores", [[3.0, 1.0, 1.0 + 1e-9, 1.0, 0.0, -1e30], [0.0] * 12, [-1.0, -1.0, -1.0]]
+)
+def test_a_run_keeps_its_order_in_their_tools(
+    scores: list[float], tmp_path: Path
+) -> None:
     path = tmp_path / "run.trec"
-    found = [(f"d{i:02}", score) for i, score in enumerate(sorted(scores, reverse=True))]
+    found = [
+        (f"d{i:02}", score) for i, score in enumerate(sorted(scores, reverse=True))
+    ]
     write_run(path, {"q": found}, "ours and more")
     run = list(ir_measures.read_trec_run(str(path)))
     assert [line.doc_id for line in run] == [name for name, _ in found]
@@ -81,14 +117,21 @@ def test_a_run_keeps_its_order_in_their_tools(scores: list[float], tmp_path: Pat
         assert rank.value == pytest.approx(1 / place)
 
 
-@pytest.mark.parametrize(("first_stage", "aggregation"), [("none", "max"), ("bm25", "sum")])
+@pytest.mark.parametrize(
+    ("first_stage", "aggregation"), [("none", "max"), ("bm25", "sum")]
+)
 def test_ir_measures_agrees_on_our_run_files(
     tmp_path: Path, first_stage: str, aggregation: Aggregation
 ) -> None:
     judged = read_beir(folder_of(tmp_path / "animals"))
     assert (len(judged.documents), len(judged.queries), judged.left_out) == (8, 7, 1)
     retriever = Setting("bm25") if first_stage == "none" else Setting("scanner")
-    plan = Plan(first_stages=[first_stage], read_documents=3, cutoffs=CUTOFFS, aggregation=aggregation)
+    plan = Plan(
+        first_stages=[first_stage],
+        read_documents=3,
+        cutoffs=CUTOFFS,
+        aggregation=aggregation,
+    )
     study = judged_study_of([retriever], judged, plan)
     file = RecordFile(tmp_path / "out", study.arguments)
     (ask,) = study.asks
@@ -96,31 +139,48 @@ def test_ir_measures_agrees_on_our_run_files(
     write_runs(file.records.values(), [ask.setting], tmp_path / "out")
     qrels = str(tmp_path / "animals" / "qrels" / "trec")
     Path(qrels).write_text(
-        "".join(f"{q} 0 {d} {grade}\n" for q, own in judged.qrels.items() for d, grade in own.items())
+        "".join(
+            f"{q} 0 {d} {grade}\n"
+            for q, own in judged.qrels.items()
+            for d, grade in own.items()
+        )
     )
     assert read_qrels(Path(qrels)) == judged.qrels
     (run,) = (tmp_path / "out").glob("*.trec")
-    names = {"ndcg@10": ir_measures.nDCG @ 10, "map": ir_measures.AP, "recall@2": ir_measures.R @ 2}
+    names = {
+        "ndcg@10": ir_measures.nDCG @ 10,
+        "map": ir_measures.AP,
+        "recall@2": ir_measures.R @ 2,
+    }
     theirs = list(
         ir_measures.iter_calc(
-            names.values(), ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(str(run))
+            names.values(),
+            ir_measures.read_trec_qrels(qrels),
+            ir_measures.read_trec_run(str(run)),
         )
     )
     for name, measure in names.items():
-        per_query = {value.query_id: value.value for value in theirs if value.measure == measure}
+        per_query = {
+            value.query_id: value.value for value in theirs if value.measure == measure
+        }
         for record in file.records.values():
-            assert record.metrics[name] == pytest.approx(per_query[record.qid], abs=1e-6)
+            assert record.metrics[name] == pytest.approx(
+                per_query[record.qid], abs=1e-6
+            )
     result = study.result(list(file.records.values()))
     row = result.find(ask.setting, "ndcg", 10, "animals")
     assert row is not None
     assert row["value"] == pytest.approx(
-        np.mean([record.metrics["ndcg@10"] for record in file.records.values()]), abs=1e-9
+        np.mean([record.metrics["ndcg@10"] for record in file.records.values()]),
+        abs=1e-9,
     )
     read = {record.metrics["documents_read"] for record in file.records.values()}
     assert read == {8 if first_stage == "none" else 3}
     assert result.tables[0].head[-1] == "seconds"
     before, path = run.read_bytes(), tmp_path / "out" / "records.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))  # of an interrupted run
+    path.write_bytes(
+        b"".join(path.read_bytes().splitlines(keepends=True)[:3])
+    )  # of an interrupted run
     file = RecordFile(tmp_path / "out", study.arguments)
     ask.run({retriever: BM25()}, {}, len, file)
     write_runs(file.records.values(), [ask.setting], tmp_path / "out")
@@ -135,10 +195,19 @@ def test_ir_measures_agrees_on_our_run_files(
         ({"corpus": [{"_id": "d0", "text": "a"}] * 2}, "line 2: got the id 'd0' twice"),
         ({"corpus": [{"_id": 3, "text": "a"}]}, "got the id 3 that is not a string"),
         ({"corpus": [{"text": "a"}]}, "expected a JSON object with _id and text"),
-        ({"qrels": [("q0", "d99", 1)]}, "the judgements name the document 'd99', which does not exist"),
+        (
+            {"qrels": [("q0", "d99", 1)]},
+            "the judgements name the document 'd99', which does not exist",
+        ),
         ({"qrels": [("q99", "d1", 1)]}, "the judgements name the query 'q99'"),
-        ({"qrels": [("q0", "d1", 1), ("q0", "d1", 2)]}, "document 'd1' is judged twice for query 'q0'"),
-        ({"qrels": [("q0", "d1", "high")]}, "line 2: expected query, document, grade, got 'q0 d1 high'"),
+        (
+            {"qrels": [("q0", "d1", 1), ("q0", "d1", 2)]},
+            "document 'd1' is judged twice for query 'q0'",
+        ),
+        (
+            {"qrels": [("q0", "d1", "high")]},
+            "line 2: expected query, document, grade, got 'q0 d1 high'",
+        ),
         ({"qrels": [("q0", "d1", 0)]}, "no query of 'test' has a relevant document"),
         ({"qrels": []}, "expected a line for each query and judged document"),
     ],
@@ -157,5 +226,7 @@ def test_other_refusals(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file; expected BEIR's"):
         read_beir(tmp_path / "animals", "train")
     assert not is_beir(tmp_path)
-    with pytest.raises(ValueError, match="got the id 'a b'; expected one without white space"):
+    with pytest.raises(
+        ValueError, match="got the id 'a b'; expected one without white space"
+    ):
         write_run(tmp_path / "run", {"q": [("a b", 1.0)]}, "t")

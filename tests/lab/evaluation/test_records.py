@@ -8,15 +8,26 @@ from typing import Any
 
 import pytest
 
+from spscanner_lab.evaluation.records import Record, RecordFile, check_arguments
 from spscanner_rag.baselines import BM25, Hybrid
+from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.files.writing import OtherRunError
-from spscanner_rag.lab.evaluation.records import Record, RecordFile, check_arguments, identity_of
 from spscanner_rag.scanner import Scanner
 
 
 def test_a_record_is_what_its_line_says() -> None:
-    record = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}, ranking={"d2": 0.5, "d1": 0.25})
+    record = Record(
+        "r",
+        "sentence",
+        "s",
+        "dev",
+        "d",
+        "q",
+        9,
+        {"mrr": 1.0},
+        ranking={"d2": 0.5, "d1": 0.25},
+    )
     line = json.dumps(record.as_dict())
     read = Record.read(line)
     assert read == record
@@ -37,7 +48,9 @@ GOOD = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}).as_dict()
         ("[" * 100_000, "recursion"),
         (json.dumps(GOOD | {"more": 1}), "unexpected keyword argument 'more'"),
         (
-            json.dumps({name: value for name, value in GOOD.items() if name != "metrics"}),
+            json.dumps(
+                {name: value for name, value in GOOD.items() if name != "metrics"}
+            ),
             "argument: 'metrics'",
         ),
         *(
@@ -55,7 +68,9 @@ GOOD = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}).as_dict()
         ),
     ],
 )
-def test_damaged_records_are_told_by_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+def test_damaged_records_are_told_by_file_and_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
     RecordFile(tmp_path, {"seed": 0}).add([Record.read(json.dumps(GOOD))])
     path = tmp_path / "records.jsonl"
     with path.open("a", encoding="utf-8") as file:
@@ -63,7 +78,9 @@ def test_damaged_records_are_told_by_file_and_line(tmp_path: Path, line: str, me
     before = path.read_bytes()
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         RecordFile(tmp_path, {"seed": 0})
-    assert str(caught.value).startswith(f"{path}, line 2: expected the record of a question")
+    assert str(caught.value).startswith(
+        f"{path}, line 2: expected the record of a question"
+    )
     assert path.read_bytes() == before
 
 
@@ -94,7 +111,12 @@ def test_a_difference_is_told_by_names_and_first_digits(tmp_path: Path) -> None:
     begin(tmp_path, {"corpora": {"a": DIGEST, "b": DIGEST}})
     message = refusal(tmp_path, {"corpora": {"a": DIGEST, "b": OTHER}})
     assert "(corpora: b: abababababab..., now cdcdcdcdcdcd...)" in message
-    assert refusal(tmp_path, {"corpora": {str(n): DIGEST for n in range(30)}}).count(", now ") == 6
+    assert (
+        refusal(tmp_path, {"corpora": {str(n): DIGEST for n in range(30)}}).count(
+            ", now "
+        )
+        == 6
+    )
 
 
 def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
@@ -105,7 +127,10 @@ def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
     known = check_arguments(tmp_path, {"retrievers": {"dense": {}, "bm25": {}}})
     assert known == {"bm25": {"parameters": {"k1": 0.9}}, "scanner": one}
     RecordFile(tmp_path, {"retrievers": {"bm25": {}}})
-    assert check_arguments(tmp_path, {}) == {"bm25": {}, "scanner": one}  # before anything is loaded
+    assert check_arguments(tmp_path, {}) == {
+        "bm25": {},
+        "scanner": one,
+    }  # before anything is loaded
     message = refusal(tmp_path, {"retrievers": {"scanner": other}})
     assert "retrievers: scanner: checkpoint: abababababab..., now cdcd" in message
 
@@ -127,7 +152,9 @@ def test_scanners_of_both_runs_must_be_the_same(tmp_path: Path) -> None:
 def test_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
-    assert check_arguments(tmp_path, {"seed": 0}) == {}  # without records the file is written again
+    assert (
+        check_arguments(tmp_path, {"seed": 0}) == {}
+    )  # without records the file is written again
     (tmp_path / "records.jsonl").write_bytes(b"{}\n")
     message = refusal(tmp_path, {"seed": 0})
     assert message.startswith(str(tmp_path))
@@ -136,7 +163,9 @@ def test_damaged(tmp_path: Path, content: bytes) -> None:
     assert "records without run.json" in refusal(tmp_path, {"seed": 0})
 
 
-def test_only_scanners_are_identified_alone_or_in_parts(tiny_checkpoint: Path, tmp_path: Path) -> None:
+def test_only_scanners_are_identified_alone_or_in_parts(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
     folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "one"))
     scanner = Scanner.from_pretrained(folder)
     (folder / "training_state.pt").write_bytes(b"of no effect")
@@ -148,5 +177,10 @@ def test_only_scanners_are_identified_alone_or_in_parts(tiny_checkpoint: Path, t
     (folder / "word_vectors.safetensors").write_bytes(b"vectors")
     assert identity_of(scanner)["checkpoint"] != identity["checkpoint"]
     remote = RemoteScanner("http://127.0.0.1:1")
-    remote.__dict__["_model"] = {"id": "m", "sha256": DIGEST, "dtype": "float32", "device": "cpu"}
+    remote.__dict__["_model"] = {
+        "id": "m",
+        "sha256": DIGEST,
+        "dtype": "float32",
+        "device": "cpu",
+    }
     assert identity_of(remote) == {"checkpoint": DIGEST, "dtype": "float32"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.result import (
+from spscanner_lab.evaluation.records import Record
+from spscanner_lab.evaluation.result import (
     Result,
     Table,
     calibration_rows,
@@ -15,15 +15,20 @@ from spscanner_rag.lab.evaluation.result import (
     shown,
     write_files,
 )
-from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import differences_of, length_bin, rows_of
-from spscanner_rag.lab.evidence.calibration import bins_of, filled
+from spscanner_lab.evaluation.statistics import differences_of, length_bin, rows_of
+from spscanner_lab.evidence.calibration import bins_of, filled
+from spscanner_rag.baselines.settings import Setting
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
 
 def record(
-    setting: Setting, source: str, doc: str, qid: str, recall: float, characters: int = 5_000
+    setting: Setting,
+    source: str,
+    doc: str,
+    qid: str,
+    recall: float,
+    characters: int = 5_000,
 ) -> Record:
     return Record(
         *setting.key,
@@ -32,9 +37,18 @@ def record(
         doc_id=doc,
         qid=qid,
         characters=characters,
-        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall, "tokens@10": 100, "seconds": 2.0}
+        metrics={
+            "recall@10": recall,
+            "ndcg@10": recall / 2,
+            "mrr": recall,
+            "tokens@10": 100,
+            "seconds": 2.0,
+        }
         | {f"recall_at_tokens@{budget}": recall for budget in (1000, 2000)}
-        | {f"recall_by_length@{length_bin(characters)}": recall, "recall_by_position@10@1": recall},
+        | {
+            f"recall_by_length@{length_bin(characters)}": recall,
+            "recall_by_position@10@1": recall,
+        },
     )
 
 
@@ -54,7 +68,8 @@ def value(metric: str, k: int | None, source: str, retriever: str = "scanner") -
     found = [
         row["value"]
         for row in rows_of(RECORDS, SETTINGS)
-        if (row["metric"], row["k"], row["source"], row["retriever"]) == (metric, k, source, retriever)
+        if (row["metric"], row["k"], row["source"], row["retriever"])
+        == (metric, k, source, retriever)
     ]
     assert len(found) == 1
     return found[0]
@@ -78,7 +93,9 @@ def test_rows_say_what_they_rest_on() -> None:
     for row in rows_of(RECORDS, SETTINGS):
         assert row["split"] == "dev"
         assert (
-            row["ci_low"] is None or row["ci_high"] is None or row["ci_low"] <= row["value"] <= row["ci_high"]
+            row["ci_low"] is None
+            or row["ci_high"] is None
+            or row["ci_low"] <= row["value"] <= row["ci_high"]
         )
         if row["source"] == "a" and row["metric"] == "recall":
             assert (row["questions"], row["documents"]) == (3, 2)
@@ -87,24 +104,37 @@ def test_rows_say_what_they_rest_on() -> None:
 
 @pytest.mark.parametrize(
     ("unit", "metrics"),
-    [("sentence", ["recall@10", "ndcg@10"]), ("chunk", ["recall_at_tokens@1000", "recall_at_tokens@2000"])],
+    [
+        ("sentence", ["recall@10", "ndcg@10"]),
+        ("chunk", ["recall_at_tokens@1000", "recall_at_tokens@2000"]),
+    ],
 )
-def test_differences_on_the_questions_both_were_asked(unit: str, metrics: list[str]) -> None:
+def test_differences_on_the_questions_both_were_asked(
+    unit: str, metrics: list[str]
+) -> None:
     other = Setting("bm25", unit)
     records = [*RECORDS[:4], *(replace(r, unit=unit) for r in RECORDS[4:-1])]
     found = differences_of(records, [(SETTINGS[0], other)])
-    assert [(row["metric"], row["questions"]) for row in found] == [(metric, 3) for metric in metrics]
+    assert [(row["metric"], row["questions"]) for row in found] == [
+        (metric, 3) for metric in metrics
+    ]
     assert found[0]["difference"] == pytest.approx(1 / 3)
     assert 0 < float(str(found[0]["p_value"])) <= 1
-    (back, *_) = differences_of(records, [(other, SETTINGS[0])])
+    back, *_ = differences_of(records, [(other, SETTINGS[0])])
     assert (back["first"], back["difference"]) == (other.label, -found[0]["difference"])
     assert differences_of(RECORDS[:4], [(SETTINGS[0], SETTINGS[1])]) == []
 
 
 def test_a_metric_counts_where_it_was_measured() -> None:
-    partly = replace(RECORDS[2], metrics={"recall@10": 0.0, "recall_by_position@10@2": 0.5})
+    partly = replace(
+        RECORDS[2], metrics={"recall@10": 0.0, "recall_by_position@10@2": 0.5}
+    )
     for records in ([*RECORDS[:2], partly], [partly, *RECORDS[1::-1]]):
-        rows = {(r["metric"], r["k"]): r for r in rows_of(records, SETTINGS) if r["source"] == "a"}
+        rows = {
+            (r["metric"], r["k"]): r
+            for r in rows_of(records, SETTINGS)
+            if r["source"] == "a"
+        }
         found = {key: (row["value"], row["questions"]) for key, row in rows.items()}
         assert found["recall", 10] == (pytest.approx(1 / 3), 3)
         assert found["mrr", None] == found["recall_by_position@10", 1] == (0.5, 2)
@@ -113,7 +143,14 @@ def test_a_metric_counts_where_it_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("characters", "edge"),
-    [(0, 0), (9_999, 0), (10_000, 10_000), (19_999, 10_000), (20_000, 20_000), (10**6, 160_000)],
+    [
+        (0, 0),
+        (9_999, 0),
+        (10_000, 10_000),
+        (19_999, 10_000),
+        (20_000, 20_000),
+        (10**6, 160_000),
+    ],
 )
 def test_every_question_is_in_the_bin_of_its_length(characters: int, edge: int) -> None:
     assert length_bin(characters) == edge
@@ -129,11 +166,24 @@ def markdown(result: Result, out: Path) -> list[str]:
 
 def test_markdown(tmp_path: Path) -> None:
     differences = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
-    lines = markdown(Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE]), tmp_path)
-    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 3  # in the three tables
+    lines = markdown(
+        Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE]),
+        tmp_path,
+    )
+    assert (
+        len({line.count(" | ") for line in lines if line.startswith("| ")}) == 3
+    )  # in the three tables
     assert any(line.startswith("| macro | scanner | 33.3 (") for line in lines)
-    assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
-    assert lines[-5:-1] == ["Further. What it is.", "", "| one | two |", "| --- | --- |"]
+    assert any(
+        "scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line
+        for line in lines
+    )
+    assert lines[-5:-1] == [
+        "Further. What it is.",
+        "",
+        "| one | two |",
+        "| --- | --- |",
+    ]
     assert lines[-1].startswith("| a\\|b")
     assert lines[-1].endswith(" | 1.0 |")
 
@@ -141,7 +191,9 @@ def test_markdown(tmp_path: Path) -> None:
 STAGED, INDEXED = Setting("scanner", variants=("2 documents by bm25",)), Setting("bm25")
 
 
-def of_corpus(setting: Setting, source: str, doc: str, rank: int, recall: float) -> Record:
+def of_corpus(
+    setting: Setting, source: str, doc: str, rank: int, recall: float
+) -> Record:
     metrics = {"recall@10": recall, "document_mrr": 1 / rank}
     metrics |= {f"document_recall@{k}": float(rank <= k) for k in (1, 5, 10)}
     metrics |= {"seconds": 0.25, "documents_read": 2, "tokens_read": 1500}
@@ -160,7 +212,10 @@ OF_CORPORA = [
 def test_the_table_of_documents() -> None:
     settings = [STAGED, INDEXED]
     table = documents_table(Result(rows_of(OF_CORPORA, settings), [], settings))
-    assert table.head == "source retriever MRR @1 @5 @10 evidence@10 documents tokens seconds".split()
+    assert (
+        table.head
+        == "source retriever MRR @1 @5 @10 evidence@10 documents tokens seconds".split()
+    )
     body = [[shown(cell) for cell in cells] for cells in table.body]
     cells = {tuple(line[:2]): line[2:] for line in body}
     staged, costs = cells["a", "scanner, 2 documents by bm25"], ["2", "1,500", "0.25"]
@@ -168,9 +223,19 @@ def test_the_table_of_documents() -> None:
     assert staged[-4:] == ["75.0 (50.0 to 100.0)", *costs]
     assert cells["a", "bm25"][0] == "25.0 (25.0 to 25.0)"
     assert cells["macro", "scanner, 2 documents by bm25"][0].startswith("87.5 (")
-    assert [line[0] for line in body] == ["a", "a", "b", "macro", "macro", "micro", "micro"], "not b of bm25"
+    assert [line[0] for line in body] == [
+        "a",
+        "a",
+        "b",
+        "macro",
+        "macro",
+        "micro",
+        "micro",
+    ], "not b of bm25"
     assert {len(line) for line in body} == {len(table.head)}
-    assert {(0, 2), (0, 3), (0, 4), (1, 4)} < set(table.best), "the best of a source and unit"
+    assert {(0, 2), (0, 3), (0, 4), (1, 4)} < set(table.best), (
+        "the best of a source and unit"
+    )
     assert not {(1, 2), (0, 7), (0, 9)} & set(table.best)
 
 
@@ -184,8 +249,13 @@ def test_one_source_has_no_means() -> None:
 SCANNER = Setting("scanner", "sentence")
 
 
-def probable(source: str, doc: str, qid: str, p: list[float], relevant: list[bool] | None) -> Record:
-    """For a question on a document whose sentences have these probabilities; None if it does not answer."""
+def probable(
+    source: str, doc: str, qid: str, p: list[float], relevant: list[bool] | None
+) -> Record:
+    """For a question on a document whose sentences have these probabilities.
+
+    None if it does not answer.
+    """
     bins = None if relevant is None else filled(bins_of(p, relevant))
     own = {"answerable": relevant is not None, "highest": max(p), "bins": bins}
     return Record(*SCANNER.key, source, "dev", doc, qid, 90, {}, **own)  # type: ignore[arg-type]
@@ -203,10 +273,14 @@ CALIBRATED = {row["source"]: row for row in calibration_rows(PROBABLE, [SCANNER]
 
 
 def test_calibration_error() -> None:
-    error = (3 * 0.02 + 0.1 + 0.5 + 0.7) / 6  # every relevant sentence is in a different bin
+    error = (
+        3 * 0.02 + 0.1 + 0.5 + 0.7
+    ) / 6  # every relevant sentence is in a different bin
     assert CALIBRATED["a"]["calibration_error"] == pytest.approx(error)
     assert CALIBRATED["b"]["calibration_error"] == pytest.approx(0.025)
-    assert CALIBRATED["macro"]["calibration_error"] == pytest.approx((error + 0.025) / 2)
+    assert CALIBRATED["macro"]["calibration_error"] == pytest.approx(
+        (error + 0.025) / 2
+    )
     pooled = (4 * 0.02 + 0.03 + 0.1 + 0.5 + 0.7) / 8
     assert CALIBRATED["micro"]["calibration_error"] == pytest.approx(pooled)
     assert {source: row["sentences"] for source, row in CALIBRATED.items()} == {
@@ -221,7 +295,10 @@ def test_rates_at_the_threshold() -> None:
     hits, alarms = CALIBRATED["a"]["hit_rate"], CALIBRATED["a"]["false_alarm_rate"]
     assert hits is not None
     assert alarms is not None
-    assert (hits["value"], hits["questions"]) == (pytest.approx(2 / 3), 3)  # exactly one half counts
+    assert (hits["value"], hits["questions"]) == (
+        pytest.approx(2 / 3),
+        3,
+    )  # exactly one half counts
     assert (alarms["value"], alarms["questions"]) == (0.5, 2)
     assert alarms["ci_low"] == 0
     assert alarms["ci_high"] == 1
@@ -235,12 +312,16 @@ def test_rates_at_the_threshold() -> None:
 
 
 def test_auroc() -> None:
-    assert CALIBRATED["a"]["auroc"] == pytest.approx(4 / 6)  # 0.9, 0.5, 0.3 against 0.6, 0.1
+    assert CALIBRATED["a"]["auroc"] == pytest.approx(
+        4 / 6
+    )  # 0.9, 0.5, 0.3 against 0.6, 0.1
     more = [*PROBABLE, probable("b", "d3", "n3", [0.95], None)]
     rows = {row["source"]: row for row in calibration_rows(more, [SCANNER])}
     assert rows["b"]["auroc"] == 0
     assert rows["macro"]["auroc"] == pytest.approx(2 / 6)
-    assert rows["micro"]["auroc"] == pytest.approx(4 / 12)  # all questions of both sources together
+    assert rows["micro"]["auroc"] == pytest.approx(
+        4 / 12
+    )  # all questions of both sources together
 
 
 def test_only_unanswerable_questions() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evaluation.statistics import (
+from spscanner_lab.evaluation.statistics import (
     Average,
     Estimate,
     Sample,
@@ -36,22 +36,32 @@ def test_means() -> None:
     found = of_one(SMALL)
     assert (found["value"], found["questions"], found["documents"]) == (0.625, 4, 3)
     assert found == estimate({"": SMALL}, "micro")
-    assert estimate({"x": SMALL, "y": SMALL}, "micro")["documents"] == 6  # two sources may use the same name
+    assert (
+        estimate({"x": SMALL, "y": SMALL}, "micro")["documents"] == 6
+    )  # two sources may use the same name
     both = {"small": SMALL, "large": LARGE}
     macro, micro = estimate(both), estimate(both, "micro")
     assert macro["value"] == pytest.approx((0.625 + 1) / 2)
     assert micro["value"] == pytest.approx(12.5 / 14)
-    assert (macro["questions"], macro["documents"]) == (micro["questions"], micro["documents"]) == (14, 13)
+    assert (
+        (macro["questions"], macro["documents"])
+        == (micro["questions"], micro["documents"])
+        == (14, 13)
+    )
 
 
-def test_the_seed_decides_and_the_order_of_questions_and_sources_does_not_matter() -> None:
+def test_the_seed_decides_and_the_order_of_questions_and_sources_does_not_matter() -> (
+    None
+):
     first, second = random_sample(60, 12), random_sample(40, 9, seed=1)
     assert of_one(first, seed=3) == of_one(first, seed=3) != of_one(first, seed=4)
     order = np.random.default_rng(0).permutation(60)
     shuffled = Sample(first.values[order], [first.documents[place] for place in order])
     averages: list[Average] = ["macro", "micro"]
     for average in averages:
-        assert estimate({"x": first, "y": second}, average) == estimate({"y": second, "x": shuffled}, average)
+        assert estimate({"x": first, "y": second}, average) == estimate(
+            {"y": second, "x": shuffled}, average
+        )
 
 
 def test_a_source_is_resampled_alike_beside_any_other() -> None:
@@ -75,13 +85,19 @@ def test_equals_a_plain_cluster_bootstrap() -> None:
     groups = [sample.values[names == name] for name in np.unique(names)]
     random = np.random.default_rng(5)
     means = [
-        np.concatenate([groups[g] for g in random.integers(len(groups), size=len(groups))]).mean()
+        np.concatenate(
+            [groups[g] for g in random.integers(len(groups), size=len(groups))]
+        ).mean()
         for _ in range(10_000)
     ]
-    assert [found["ci_low"], found["ci_high"]] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.01)
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx(
+        np.quantile(means, [0.025, 0.975]), abs=0.01
+    )
 
 
-def differences(questions: int, shift: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def differences(
+    questions: int, shift: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     random = np.random.default_rng(2)
     first = random.random(questions)
     return first, first + random.normal(scale=0.2, size=questions) - shift
@@ -93,7 +109,9 @@ def test_equals_scipy(questions: int, shift: float) -> None:
     stats = pytest.importorskip("scipy.stats")
     first, second = differences(questions, shift)
     documents = [str(n) for n in range(questions)]
-    difference, p_value = paired_test({"x": Sample(first, documents)}, {"x": Sample(second, documents)})
+    difference, p_value = paired_test(
+        {"x": Sample(first, documents)}, {"x": Sample(second, documents)}
+    )
     reference = stats.permutation_test(
         (first, second),
         lambda a, b, axis: np.mean(a - b, axis=axis),
@@ -102,7 +120,9 @@ def test_equals_scipy(questions: int, shift: float) -> None:
         n_resamples=2**questions if questions < 14 else 20_000,
         rng=np.random.default_rng(3),
     )
-    assert p_value == pytest.approx(reference.pvalue, abs=1e-12 if questions < 14 else 0.015)
+    assert p_value == pytest.approx(
+        reference.pvalue, abs=1e-12 if questions < 14 else 0.015
+    )
     assert difference["value"] == pytest.approx(reference.statistic)
 
 
@@ -111,10 +131,16 @@ def test_exact_over_documents_of_two_sources() -> None:
     first = {"x": random_sample(9, 4), "y": random_sample(5, 3, seed=1)}
     shifts = np.random.default_rng(4)
     second = {
-        name: Sample(sample.values - shifts.normal(0.1, 0.3, sample.questions), sample.documents)
+        name: Sample(
+            sample.values - shifts.normal(0.1, 0.3, sample.questions), sample.documents
+        )
         for name, sample in first.items()
     }
-    swaps = [(name, document) for name in first for document in sorted(set(first[name].documents))]
+    swaps = [
+        (name, document)
+        for name in first
+        for document in sorted(set(first[name].documents))
+    ]
     statistics = []
     for pattern in range(2 ** len(swaps)):
         swapped = {swap for place, swap in enumerate(swaps) if pattern >> place & 1}
@@ -122,7 +148,10 @@ def test_exact_over_documents_of_two_sources() -> None:
             name: [
                 (a - b) * (-1 if (name, document) in swapped else 1)
                 for a, b, document in zip(
-                    first[name].values, second[name].values, first[name].documents, strict=True
+                    first[name].values,
+                    second[name].values,
+                    first[name].documents,
+                    strict=True,
                 )
             ]
             for name in first
@@ -140,12 +169,18 @@ def test_seeded_and_never_zero() -> None:
     samples = {"x": Sample(first, documents)}, {"x": Sample(second, documents)}
     assert paired_test(*samples)[1] == 1 / 10_001
     middling = {"x": Sample(differences(60, 0.02)[1], documents)}
-    assert paired_test(samples[0], middling, seed=1) == paired_test(samples[0], middling, seed=1)
-    assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
+    assert paired_test(samples[0], middling, seed=1) == paired_test(
+        samples[0], middling, seed=1
+    )
+    assert paired_test(samples[0], middling, seed=1) != paired_test(
+        samples[0], middling, seed=2
+    )
 
 
 def test_questions_of_a_single_document_are_resampled() -> None:
-    one, other = (of_one(Sample([1.0, 2.0, 4.0][::step], ["a"] * 3)) for step in (1, -1))
+    one, other = (
+        of_one(Sample([1.0, 2.0, 4.0][::step], ["a"] * 3)) for step in (1, -1)
+    )
     assert one == other
     assert one["ci_low"] is not None
     assert one["ci_high"] is not None
@@ -153,4 +188,6 @@ def test_questions_of_a_single_document_are_resampled() -> None:
 
 
 def test_sign_flips_that_are_drawn() -> None:
-    assert 0.15 < sign_flip_p(np.array([1.0, 2.0, 4.0]), 7, 0) <= 1  # one way fewer than there are
+    assert (
+        0.15 < sign_flip_p(np.array([1.0, 2.0, 4.0]), 7, 0) <= 1
+    )  # one way fewer than there are

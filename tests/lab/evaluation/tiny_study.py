@@ -5,26 +5,37 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_lab.evidence.questions import Document, Question
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Request
 from spscanner_rag.text.units import Unit
 
-TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
+TEXT = (
+    "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end"
+    " came."
+)
 ANIMALS = ("otter", "heron", "badger", "vole")
 
 
 def document(doc_id: str = "d", source: str = "wild") -> Document:
     """Five sentences; the first is evidence of the first question, the third of the second."""
-    questions = (Question("q0", "Which otter swims?", ((4, 9),)), Question("q1", "What fell?", ((32, 36),)))
+    questions = (
+        Question("q0", "Which otter swims?", ((4, 9),)),
+        Question("q1", "What fell?", ((32, 36),)),
+    )
     return Document(doc_id, source, f"Title of {doc_id}", TEXT, questions, split="dev")
 
 
 def page(animal: str) -> Document:
     """Four sentences (14 words) about an animal, of which the second is evidence."""
-    text = f"The {animal} swims. It rained on the {animal}. Then it stopped. All went home."
+    text = (
+        f"The {animal} swims. It rained on the {animal}. Then it stopped. All went"
+        " home."
+    )
     start = text.index("It rained")
-    question = Question(f"{animal}-q", f"Did it rain on the {animal}?", ((start, start + 9),))
+    question = Question(
+        f"{animal}-q", f"Did it rain on the {animal}?", ((start, start + 9),)
+    )
     return Document(animal, "wild", f"On {animal}s", text, (question,), split="dev")
 
 
@@ -36,11 +47,16 @@ class Given:
         self.queries: list[str] = []
         self.texts: list[str] = []
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
         self.queries.append(query)
         self.texts.append(text)
         found = [
-            max(self.scores.get(word.strip("."), 0.0) for word in text[unit.start : unit.end].split())
+            max(
+                self.scores.get(word.strip("."), 0.0)
+                for word in text[unit.start : unit.end].split()
+            )
             for unit in units
         ]
         return np.array(found, np.float32)
@@ -55,9 +71,15 @@ class Counting:
         self.asked: list[tuple[int, int | None]] = []
 
     def score_units_many(
-        self, requests: Sequence[Request], *, cancelled: object, collection: CollectionIndex | None = None
+        self,
+        requests: Sequence[Request],
+        *,
+        cancelled: object,
+        collection: CollectionIndex | None = None,
     ) -> list[NDArray[np.float32]]:
-        self.asked.append((len(requests), None if collection is None else collection.n_units))
+        self.asked.append(
+            (len(requests), None if collection is None else collection.n_units)
+        )
         return [np.zeros(len(units), np.float32) for _, _, units in requests]
 
     score_units = None

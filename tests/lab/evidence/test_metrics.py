@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evidence.metrics import (
+from spscanner_lab.evidence.metrics import (
     WORD_BUDGETS,
     answer_recall_at,
     answer_recall_at_words,
@@ -27,16 +27,29 @@ from spscanner_rag.results.coverage import Spans
     [
         (np.zeros(3), np.zeros(3, bool), (1,), "got no relevant unit"),
         (np.zeros(0), np.zeros(0, bool), (1,), "got no relevant unit"),
-        (np.array([0.0, np.nan, 1.0]), np.ones(3, bool), (1,), "1 of 3 scores are not numbers"),
+        (
+            np.array([0.0, np.nan, 1.0]),
+            np.ones(3, bool),
+            (1,),
+            "1 of 3 scores are not numbers",
+        ),
     ],
 )
-def test_refusals(scores: Any, relevant: Any, cutoffs: tuple[int, ...], message: str) -> None:
+def test_refusals(
+    scores: Any, relevant: Any, cutoffs: tuple[int, ...], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         ranking_metrics(scores, relevant, cutoffs)
 
 
 def test_best_first() -> None:
-    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf])).tolist() == [2, 1, 3, 0, 4]
+    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf])).tolist() == [
+        2,
+        1,
+        3,
+        0,
+        4,
+    ]
     assert best_first(np.array([], np.float32)).tolist() == []
     assert best_first(np.array([0, 255, 1], np.uint8)).tolist() == [1, 2, 0]  # type: ignore[arg-type]
 
@@ -52,9 +65,13 @@ def test_best_first() -> None:
         ([0.0, 5000.0], [], 5, 1 / 2),
     ],
 )
-def test_expected_reciprocal_rank(grades: list[float], missed: list[float], k: int, expected: float) -> None:
+def test_expected_reciprocal_rank(
+    grades: list[float], missed: list[float], k: int, expected: float
+) -> None:
     places = -np.arange(len(grades), dtype=float)
-    assert ranking_metrics(places, np.array(grades), (k,), missed)[f"err@{k}"] == pytest.approx(expected)
+    assert ranking_metrics(places, np.array(grades), (k,), missed)[
+        f"err@{k}"
+    ] == pytest.approx(expected)
 
 
 SCORES = np.array([0.0, 3.0, 1.0, 2.0])
@@ -75,10 +92,14 @@ def test_recall_at_budgets() -> None:
     assert found == {9: 0.0, 49: 0.5, 50: 0.5, 90: 1.0}
 
 
-COSTS = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 9)), min_size=1, max_size=30)
+COSTS = st.lists(
+    st.tuples(st.integers(-3, 3), st.integers(0, 9)), min_size=1, max_size=30
+)
 
 
-def columns(units: list[tuple[int, int]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def columns(
+    units: list[tuple[int, int]],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     scores, tokens = np.array(units).T
     return scores.astype(float), tokens
 
@@ -98,12 +119,19 @@ WORDS = st.sampled_from(["The", "king,", "king", "of", "Norway.", "a", "Oslo"])
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.lists(WORDS, max_size=6), max_size=6), st.lists(WORDS, min_size=1, max_size=2))
-def test_the_first_words_of_the_joined_units(units: list[list[str]], answer: list[str]) -> None:
+@given(
+    st.lists(st.lists(WORDS, max_size=6), max_size=6),
+    st.lists(WORDS, min_size=1, max_size=2),
+)
+def test_the_first_words_of_the_joined_units(
+    units: list[list[str]], answer: list[str]
+) -> None:
     budgets = (1, 3, 8, 30)
     words = [word for unit in units for word in unit]
     wanted = normalized(" ".join(answer)).split()
-    found = answer_recall_at_words([" ".join(unit) for unit in units], [" ".join(answer)], budgets)
+    found = answer_recall_at_words(
+        [" ".join(unit) for unit in units], [" ".join(answer)], budgets
+    )
     if not wanted:
         assert found == {}
         return
@@ -120,16 +148,27 @@ def test_whole_words_any_answer_and_no_more_than_needed() -> None:
         pytest.fail("read more than the largest budget needs")
 
     assert answer_recall_at_words(units(), ["kin", "duke"])[50] == 0.0  # type: ignore[arg-type]
-    assert answer_recall_at_words(["He was king."], ["duke", "The King"]) == dict.fromkeys(WORD_BUDGETS, 1.0)
+    assert answer_recall_at_words(
+        ["He was king."], ["duke", "The King"]
+    ) == dict.fromkeys(WORD_BUDGETS, 1.0)
     assert answer_recall_at_words(["He"], []) == {}
 
 
 @pytest.mark.parametrize(
     ("scores", "evidence", "expected"),
     [
-        # units: 0-10, 10-40, 40-60, 60-100; as many as overlap the evidence, or what fits into 35 characters
-        ([1, 4, 3, 2], [(12, 22)], {"": (1.0, 10 / 30, 10 / 30), "@35": (1.0, 10 / 30, 10 / 30)}),
-        ([4, 1, 3, 2], [(5, 15)], {"": (0.5, 5 / 30, 5 / 35), "@35": (0.5, 5 / 30, 5 / 35)}),
+        # units: 0-10, 10-40, 40-60, 60-100; as many as overlap the evidence, or what
+        # fits into 35 characters
+        (
+            [1, 4, 3, 2],
+            [(12, 22)],
+            {"": (1.0, 10 / 30, 10 / 30), "@35": (1.0, 10 / 30, 10 / 30)},
+        ),
+        (
+            [4, 1, 3, 2],
+            [(5, 15)],
+            {"": (0.5, 5 / 30, 5 / 35), "@35": (0.5, 5 / 30, 5 / 35)},
+        ),
         ([4, 1, 3, 2], [(80, 90)], {"": (0.0, 0.0, 0.0), "@35": (0.0, 0.0, 0.0)}),
         (
             [1, 2, 4, 3],
@@ -139,12 +178,18 @@ def test_whole_words_any_answer_and_no_more_than_needed() -> None:
     ],
 )
 def test_characters_of_exact_spans(
-    scores: list[float], evidence: list[tuple[int, int]], expected: dict[str, tuple[float, float, float]]
+    scores: list[float],
+    evidence: list[tuple[int, int]],
+    expected: dict[str, tuple[float, float, float]],
 ) -> None:
     units = Spans(np.array([0, 10, 40, 60]), np.array([10, 40, 60, 100]))
-    found = character_metrics(units, np.array(scores, np.float32), Spans(*np.array(evidence).T), (35,))
+    found = character_metrics(
+        units, np.array(scores, np.float32), Spans(*np.array(evidence).T), (35,)
+    )
     for name, values in expected.items():
-        for metric, value in zip(("character_recall", "character_precision", "iou"), values, strict=True):
+        for metric, value in zip(
+            ("character_recall", "character_precision", "iou"), values, strict=True
+        ):
             assert found[f"{metric}{name}"] == pytest.approx(value), (metric, name)
 
 
@@ -158,5 +203,10 @@ def test_characters_of_exact_spans(
         ([" "], {}),
     ],
 )
-def test_an_answer_within_one_of_the_best(answers: list[str], expected: dict[int, float]) -> None:
-    assert answer_recall_at(["He was", "king of", "the kings"], answers, (1, 2, 3)) == expected
+def test_an_answer_within_one_of_the_best(
+    answers: list[str], expected: dict[int, float]
+) -> None:
+    assert (
+        answer_recall_at(["He was", "king of", "the kings"], answers, (1, 2, 3))
+        == expected
+    )

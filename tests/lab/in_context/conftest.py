@@ -8,7 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from spscanner_rag.lab.in_context.model import BlockSearchModel, Layout, ReadingSettings
+from spscanner_lab.in_context.model import BlockSearchModel, Layout, ReadingSettings
 
 TEXTS = [
     "The keeper signed the treaty.",
@@ -40,12 +40,20 @@ def small(tokenizer: Tokenizer, **shape: Any) -> BlockSearchModel:
     begin, end = (tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>"))
     read = {name: shape.pop(name) for name in ("attention", "codes") if name in shape}
     shape = (
-        SHAPE | {"bos_token_id": begin, "eos_token_id": end, "vocab_size": tokenizer.get_vocab_size()} | shape
+        SHAPE
+        | {
+            "bos_token_id": begin,
+            "eos_token_id": end,
+            "vocab_size": tokenizer.get_vocab_size(),
+        }
+        | shape
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         decoder = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**shape))
-    return BlockSearchModel(decoder, Layout.of(tokenizer, begin, end), ReadingSettings(2, **read))
+    return BlockSearchModel(
+        decoder, Layout.of(tokenizer, begin, end), ReadingSettings(2, **read)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +70,8 @@ def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
 
 def with_settings(model: BlockSearchModel, **changes: Any) -> BlockSearchModel:
     """A model with the same weights and other reading settings."""
-    other = BlockSearchModel(model.decoder, model.layout, replace(model.settings, **changes))
+    other = BlockSearchModel(
+        model.decoder, model.layout, replace(model.settings, **changes)
+    )
     other.scalars = model.scalars
     return other.train(model.training)

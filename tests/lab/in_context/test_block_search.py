@@ -10,9 +10,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.in_context.block_search import BEAM, BlockSearch, Found, logits_of, read_corpus, search
-from spscanner_rag.lab.in_context.model import BlockSearchModel, digits_of
-from spscanner_rag.lab.retriever_names import check_name, scorer_of
+from spscanner_lab.in_context.block_search import (
+    BEAM,
+    BlockSearch,
+    Found,
+    logits_of,
+    read_corpus,
+    search,
+)
+from spscanner_lab.in_context.model import BlockSearchModel, digits_of
+from spscanner_rag.baselines.names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from tests.lab.in_context.conftest import TEXTS, with_settings
 
@@ -29,20 +36,37 @@ def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
     routed = model.read_queries(query, documents).selected
     found = []
     for code in documents.codes.tolist():
-        digits = torch.tensor([[model.layout.digits[digit] for digit in digits_of(code)]])
-        read = model.read_queries(torch.cat([query, digits], 1), documents, selected=routed)
-        steps = read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)  # (4, 10)
-        found.append(sum(float(steps[place, digit]) for place, digit in enumerate(digits_of(code))))
+        digits = torch.tensor(
+            [[model.layout.digits[digit] for digit in digits_of(code)]]
+        )
+        read = model.read_queries(
+            torch.cat([query, digits], 1), documents, selected=routed
+        )
+        steps = (
+            read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)
+        )  # (4, 10)
+        found.append(
+            sum(
+                float(steps[place, digit])
+                for place, digit in enumerate(digits_of(code))
+            )
+        )
     return np.array(found)
 
 
 @pytest.mark.parametrize("best_documents", [256, 7])
-def test_a_beam_of_ten_thousand_equals_enumeration(model: BlockSearchModel, best_documents: int) -> None:
+def test_a_beam_of_ten_thousand_equals_enumeration(
+    model: BlockSearchModel, best_documents: int
+) -> None:
     routed = with_settings(model, best_documents=best_documents, routing_layer=1)
     expected = enumerated(routed, MANY)
-    found = search(routed, read_corpus(routed, MANY), QUERY, beam=10_000, best=len(MANY))
+    found = search(
+        routed, read_corpus(routed, MANY), QUERY, beam=10_000, best=len(MANY)
+    )
     assert found.best.tolist() == np.argsort(-expected, kind="stable").tolist()
-    np.testing.assert_allclose(found.log_probabilities, np.sort(expected)[::-1], atol=1e-4)
+    np.testing.assert_allclose(
+        found.log_probabilities, np.sort(expected)[::-1], atol=1e-4
+    )
 
 
 def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
@@ -59,13 +83,20 @@ def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
 
 
 def test_a_corpus_is_read_in_batches(model: BlockSearchModel) -> None:
-    texts = [f"Number {number}. {TEXTS[number % 5]}" for number in range(40)]  # more than one batch
+    texts = [
+        f"Number {number}. {TEXTS[number % 5]}" for number in range(40)
+    ]  # more than one batch
     whole = read_corpus(model, texts, seed=3)
     assert whole.documents == len(set(whole.codes.tolist())) == 40
     assert read_corpus(model, texts, seed=3).codes.tolist() == whole.codes.tolist()
     alone = model.read_documents(texts[35:36], whole.codes[35:36].tolist())
-    torch.testing.assert_close(whole.keys[-1][:, whole.document_of == 35], alone.keys[-1])
-    for refused, message in (([], "got an empty corpus"), (["x"] * 10_001, "got 10,001 documents")):
+    torch.testing.assert_close(
+        whole.keys[-1][:, whole.document_of == 35], alone.keys[-1]
+    )
+    for refused, message in (
+        ([], "got an empty corpus"),
+        (["x"] * 10_001, "got 10,001 documents"),
+    ):
         with pytest.raises(ValueError, match=message):
             read_corpus(model, refused)
 
@@ -79,11 +110,15 @@ def test_texts_with_one_query_are_one_corpus_that_is_read_once(
     monkeypatch.setattr(
         BlockSearchModel,
         "read_documents",
-        lambda self, texts, codes: read.append(len(texts)) or original(self, texts, codes),
+        lambda self, texts, codes: (
+            read.append(len(texts)) or original(self, texts, codes)
+        ),
     )
     empty = (QUERY, " ", [])
     scored = list(score_batch(scorer, [*requests[:2], empty, *requests[2:]]))
-    again = scorer.score_units_many([("Who else?", text, units) for _, text, units in requests])
+    again = scorer.score_units_many(
+        [("Who else?", text, units) for _, text, units in requests]
+    )
     assert read == [5]  # the second query used the cache
     assert [len(values) for values in scored] == [1, 1, 0, 1, 1, 1]
     logits = np.concatenate(scored)
@@ -103,7 +138,9 @@ def test_logits_keep_the_order(documents: int, best: int, seed: int) -> None:
     assert np.isfinite(logits).all()
 
 
-def test_long_units_are_cut_and_said(model: BlockSearchModel, caplog: pytest.LogCaptureFixture) -> None:
+def test_long_units_are_cut_and_said(
+    model: BlockSearchModel, caplog: pytest.LogCaptureFixture
+) -> None:
     text = "word " * 400 + "\n\nshort"
     scorer = BlockSearch(model)
     with caplog.at_level(logging.WARNING):
@@ -111,11 +148,15 @@ def test_long_units_are_cut_and_said(model: BlockSearchModel, caplog: pytest.Log
     assert "1 of 2 units are longer than 300 tokens and were cut" in caplog.text
 
 
-def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Path) -> None:
+def test_by_name_from_a_folder_and_errors(
+    model: BlockSearchModel, tmp_path: Path
+) -> None:
     model.save(tmp_path)
     scorer = scorer_of(f"blocksearch:{tmp_path}")
     assert isinstance(scorer, BlockSearch)
-    assert [TEXT[unit.start : unit.end] for unit in BlockSearch(model).segment(TEXT)] == TEXTS
+    assert [
+        TEXT[unit.start : unit.end] for unit in BlockSearch(model).segment(TEXT)
+    ] == TEXTS
     units = scorer.segment(TEXT)
     ours = BlockSearch(model, "sentence").score_units(QUERY, TEXT, units)
     np.testing.assert_allclose(scorer.score_units(QUERY, TEXT, units), ours, atol=1e-4)
@@ -126,5 +167,7 @@ def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Pat
     with pytest.raises(ValueError, match="query"):
         scorer.score_units_many([(" ", TEXT, units)])
     with pytest.raises(ScanCancelled):
-        BlockSearch(model).score_units_many([(QUERY, TEXT, units)], cancelled=lambda: True)
+        BlockSearch(model).score_units_many(
+            [(QUERY, TEXT, units)], cancelled=lambda: True
+        )
     assert BEAM == 25

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.lab.in_context.model import BlockSearchModel, dilution
+from spscanner_lab.in_context.model import BlockSearchModel, dilution
 from tests.lab.evaluation.test_judged import folder_of
 from tests.lab.in_context.conftest import TEXTS, with_settings
 from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask
@@ -22,11 +22,16 @@ Command = Callable[..., dict[str, Any]]
 
 
 @pytest.mark.parametrize("gold", [{0}, {4}, {1, 3}])
-def test_it_is_what_transformers_attends_to(model: BlockSearchModel, gold: set[int]) -> None:
+def test_it_is_what_transformers_attends_to(
+    model: BlockSearchModel, gold: set[int]
+) -> None:
     plain = with_settings(copy.deepcopy(model).double(), attention="plain")
     found = dilution(plain, plain.read_documents(TEXTS, CODES), QUERY, gold)
     layers, seen = plain.decoder.model.layers, list[Any]()
-    lengths = [len(plain.layout.document(text, code)[0]) for text, code in zip(TEXTS, CODES, strict=True)]
+    lengths = [
+        len(plain.layout.document(text, code)[0])
+        for text, code in zip(TEXTS, CODES, strict=True)
+    ]
     document_of = torch.repeat_interleave(torch.tensor(lengths))
     for layer in layers:
         for module in (layer.self_attn.v_proj, layer.self_attn):
@@ -35,25 +40,40 @@ def test_it_is_what_transformers_attends_to(model: BlockSearchModel, gold: set[i
     with_explicit_mask(plain, TEXTS, CODES)
     for number, layer in enumerate(layers):
         values, (output, weights) = seen[2 * number : 2 * number + 2]
-        own = weights[0, :, -1, : len(document_of)]  # (heads, document tokens), of the query's last token
-        per_head = values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)  # (tokens, heads, 8)
+        own = weights[
+            0, :, -1, : len(document_of)
+        ]  # (heads, document tokens), of the query's last token
+        per_head = (
+            values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)
+        )  # (tokens, heads, 8)
         is_gold = torch.isin(document_of, torch.tensor(list(gold)))
         of_gold = torch.einsum("ht,thw->hw", own * is_gold, per_head).flatten()
-        share = (of_gold @ layer.self_attn.o_proj.weight.T.detach()).norm() / output[0, -1].norm()
+        share = (of_gold @ layer.self_attn.o_proj.weight.T.detach()).norm() / output[
+            0, -1
+        ].norm()
         assert found.gold_share[number] == pytest.approx(share.item(), abs=1e-4)
-        best = torch.stack([own[:, document_of == place].amax(1) for place in range(5)], 1).log()
+        best = torch.stack(
+            [own[:, document_of == place].amax(1) for place in range(5)], 1
+        ).log()
         assert found.any_head[number] == bool(set(best.argmax(1).tolist()) & gold)
         assert found.all_heads[number] == (int(best.sum(0).argmax()) in gold)
 
 
 @pytest.fixture
-def command(model: BlockSearchModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+def command(
+    model: BlockSearchModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Command:
     """Runs the script on a tiny BEIR folder and returns its global names."""
     model.save(tmp_path / "model")
-    documents = [{"_id": f"d{number}", "text": f"{TEXTS[number % 5]} Part {number}."} for number in range(30)]
+    documents = [
+        {"_id": f"d{number}", "text": f"{TEXTS[number % 5]} Part {number}."}
+        for number in range(30)
+    ]
     queries = [{"_id": f"q{number}", "text": TEXTS[number]} for number in range(4)]
     judged = [(f"q{number}", f"d{number}", 1) for number in range(4)]
-    folder = folder_of(tmp_path / "beir", corpus=documents, queries=queries, qrels=judged)
+    folder = folder_of(
+        tmp_path / "beir", corpus=documents, queries=queries, qrels=judged
+    )
     script = runpy.run_path(str(SCRIPT))
     given = f"--model {tmp_path / 'model'} --corpus {folder} --queries 3 --negatives 2"
 
@@ -83,11 +103,19 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     assert sorted(int(name[1:]) % 5 for name in names) == [0, 0, 0, 1, 1, 1]
     assert len(set(names)) == 6
     assert {query: len(own) for query, own in gold.items()} == {"q0": 1, "q1": 1}
-    lines = re.findall(r'<g id="(recall@1|R_any|R_sum|GoldShare)">\s*<path d="([^"]+)', picture.read_text())
+    lines = re.findall(
+        r'<g id="(recall@1|R_any|R_sum|GoldShare)">\s*<path d="([^"]+)',
+        picture.read_text(),
+    )
     assert [name for name, _ in lines] == list(script["COLUMNS"])
-    heights = [[float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)] for _, path in lines]
+    heights = [
+        [float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)]
+        for _, path in lines
+    ]
     values = [[row[column] for row in numbers] for column in range(1, 5)]
-    assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999  # in SVG, y grows downwards
+    assert (
+        np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999
+    )  # in SVG, y grows downwards
 
 
 @pytest.mark.parametrize(
@@ -95,7 +123,10 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     [
         (["--sizes", "2"], "expected at least 3"),
         (["--layer", "4"], "expected 0 to 3"),
-        (["--plot", "dilution.jpeg"], "expected a name that ends with .png, .svg, .pdf"),
+        (
+            ["--plot", "dilution.jpeg"],
+            "expected a name that ends with .png, .svg, .pdf",
+        ),
         (["--plot", "dilution.svg"], "pip install matplotlib"),
     ],
 )

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models
 from torch import Tensor
 
-from spscanner_rag.lab.in_context.model import (
+from spscanner_lab.in_context.model import (
     DOCUMENT_TOKENS,
     SETTINGS_FILE,
     STARTS,
@@ -33,15 +33,22 @@ def model(model: BlockSearchModel) -> BlockSearchModel:
     return copy.deepcopy(model).double()
 
 
-def logits(model: BlockSearchModel, documents: DocumentKeys, query: str = QUERY) -> Tensor:
+def logits(
+    model: BlockSearchModel, documents: DocumentKeys, query: str = QUERY
+) -> Tensor:
     with torch.inference_mode():
         return model.read_queries(model.query_ids(query), documents).logits[0]
 
 
 @torch.inference_mode()
-def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[int]) -> Tensor:
+def with_explicit_mask(
+    model: BlockSearchModel, texts: list[str], codes: list[int]
+) -> Tensor:
     """One row of all documents and the query, read by transformers with a four-dimensional mask: (tokens, 10)."""
-    rows = [model.layout.document(text, code)[0] for text, code in zip(texts, codes, strict=True)]
+    rows = [
+        model.layout.document(text, code)[0]
+        for text, code in zip(texts, codes, strict=True)
+    ]
     query = model.layout.query(QUERY)
     lengths = [*map(len, rows), len(query)]
     total, place = sum(lengths), 0
@@ -54,24 +61,35 @@ def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[in
         place = end
     seen[total - len(query) :, : total - len(query)] = True
     positions[-1] = positions[-1] + DOCUMENT_TOKENS
-    mask = torch.zeros(total, total, dtype=model.decoder.dtype).masked_fill(~seen, -torch.inf)[None, None]
+    mask = torch.zeros(total, total, dtype=model.decoder.dtype).masked_fill(
+        ~seen, -torch.inf
+    )[None, None]
     ids = torch.cat([torch.from_numpy(row) for row in [*rows, query]])[None]
     out = model.decoder(
-        input_ids=ids, attention_mask=mask, position_ids=torch.cat(positions)[None], use_cache=False
+        input_ids=ids,
+        attention_mask=mask,
+        position_ids=torch.cat(positions)[None],
+        use_cache=False,
     )
     found: Tensor = out.logits[0, -len(query) :, list(model.layout.digits)]
     return found
 
 
-def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(model: BlockSearchModel) -> None:
+def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(
+    model: BlockSearchModel,
+) -> None:
     plain = with_settings(model, attention="plain")
     documents = plain.read_documents(TEXTS, CODES)
     expected = with_explicit_mask(plain, TEXTS, CODES)
     assert expected.std() > 0.1
-    torch.testing.assert_close(logits(plain, documents).double(), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        logits(plain, documents).double(), expected, rtol=0, atol=1e-5
+    )
 
 
-def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchModel) -> None:
+def test_ssmax_is_plain_attention_where_its_factor_is_one(
+    model: BlockSearchModel,
+) -> None:
     documents = model.read_documents(TEXTS, CODES)
     plain = logits(with_settings(model, attention="plain"), documents)
     assert torch.allclose(model.scalars.float(), torch.full((4,), STARTS["ssmax"]))
@@ -81,14 +99,20 @@ def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchMode
 
 
 @pytest.mark.parametrize("best", [5, 6, 1000])
-def test_as_many_best_documents_as_there_are_is_no_routing(model: BlockSearchModel, best: int) -> None:
+def test_as_many_best_documents_as_there_are_is_no_routing(
+    model: BlockSearchModel, best: int
+) -> None:
     documents = model.read_documents(TEXTS, CODES)
     routed = with_settings(model, best_documents=best, routing_layer=1)
     dense = with_settings(model, routing_layer=3)
-    torch.testing.assert_close(logits(routed, documents), logits(dense, documents), rtol=0, atol=0)
+    torch.testing.assert_close(
+        logits(routed, documents), logits(dense, documents), rtol=0, atol=0
+    )
 
 
-def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSearchModel) -> None:
+def test_above_the_routing_layer_only_the_best_documents_are_keys(
+    model: BlockSearchModel,
+) -> None:
     documents = model.read_documents(TEXTS, CODES)
     routed = with_settings(model, best_documents=2, routing_layer=1)
     with torch.inference_mode():
@@ -99,27 +123,40 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
     noise = [layer.clone() for layer in documents.values]
     for layer in (2, 3):
         noise[layer][:, changed] += 1.0
-    others = DocumentKeys(documents.keys, tuple(noise), documents.lengths, documents.codes)
+    others = DocumentKeys(
+        documents.keys, tuple(noise), documents.lengths, documents.codes
+    )
     torch.testing.assert_close(logits(routed, others), read.logits[0], rtol=0, atol=0)
     dense = with_settings(model, routing_layer=3)
     assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
 
 
 def test_routing_by_hand() -> None:
-    scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])  # (1, 2 heads, 4 tokens)
+    scores = torch.tensor(
+        [[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]]
+    )  # (1, 2 heads, 4 tokens)
     found = max_similarities(scores, torch.tensor([0, 0, 1, 2]), 3)
     assert found.tolist() == [[[5.0, 2.0, -3.0], [1.0, 7.0, -1.0]]]
 
 
 @pytest.mark.parametrize(
-    ("sink", "share"), [(None, 1.0), (14.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (0.5, 0.25), (0.5, 0.0)]
+    ("sink", "share"),
+    [(None, 1.0), (14.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (0.5, 0.25), (0.5, 0.0)],
 )
-def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(sink: float | None, share: float) -> None:
+def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(
+    sink: float | None, share: float
+) -> None:
     torch.manual_seed(0)
-    queries, keys, values = torch.randn(1, 2, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 4)
+    queries, keys, values = (
+        torch.randn(1, 2, 2, 4),
+        torch.randn(1, 3, 4),
+        torch.randn(1, 3, 4),
+    )
     own_keys, own_values = torch.randn(1, 1, 2, 4), torch.randn(1, 1, 2, 4)
     seen = Attended(queries, keys, values, own_keys, own_values, torch.tensor(0.7))
-    mixed, scores = query_attention(seen, None if sink is None else torch.tensor(sink), share)
+    mixed, scores = query_attention(
+        seen, None if sink is None else torch.tensor(sink), share
+    )
     for head in range(2):
         for token in range(2):
             own = torch.cat([keys[0], own_keys[0, 0, : token + 1]])
@@ -128,7 +165,9 @@ def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(sink: float 
             beside = torch.cat(
                 [logits, torch.tensor([-math.inf if sink is None else sink])]
             )  # without a value
-            weights = (1 - share) * torch.softmax(logits, 0) + share * torch.softmax(beside, 0)[:-1]
+            weights = (1 - share) * torch.softmax(logits, 0) + share * torch.softmax(
+                beside, 0
+            )[:-1]
             torch.testing.assert_close(mixed[0, head, token], weights @ of_own)
         torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
 
@@ -137,7 +176,10 @@ def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(sink: float 
 def test_the_sink_acts_in_training_alone_and_more_the_longer_the_corpus(
     model: BlockSearchModel, length: float
 ) -> None:
-    plain, sink = with_settings(model, attention="plain"), with_settings(model, attention="sink")
+    plain, sink = (
+        with_settings(model, attention="plain"),
+        with_settings(model, attention="sink"),
+    )
     documents = plain.read_documents(TEXTS, CODES)
     expected, sink.gate = logits(plain, documents), Gate(length, 1.0)
     torch.testing.assert_close(logits(sink, documents), expected, rtol=0, atol=0)
@@ -147,20 +189,27 @@ def test_the_sink_acts_in_training_alone_and_more_the_longer_the_corpus(
     assert (logits(sink, documents) - expected).abs().max() > least > 0
 
 
-def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
+def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(
+    model: BlockSearchModel, tmp_path: Path
+) -> None:
     changed = with_settings(model, routing_layer=1, best_documents=3, codes="position")
     changed.scalars = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
     changed.save(tmp_path / "own")
     loaded = BlockSearchModel.from_pretrained(tmp_path / "own")
     assert loaded.settings == ReadingSettings(1, 3, "ssmax", "position")
     for attention, start in STARTS.items():
-        other = BlockSearchModel.from_pretrained(tmp_path / "own", attention=attention, best_documents=10_000)
+        other = BlockSearchModel.from_pretrained(
+            tmp_path / "own", attention=attention, best_documents=10_000
+        )
         assert other.settings == ReadingSettings(1, 10_000, attention, "position")
         expected = changed.scalars if attention == "ssmax" else torch.full((4,), start)
         torch.testing.assert_close(other.scalars, expected, check_dtype=False)
     documents = changed.read_documents(TEXTS, CODES)
     torch.testing.assert_close(
-        logits(loaded, loaded.read_documents(TEXTS, CODES)), logits(changed, documents), rtol=0, atol=1e-5
+        logits(loaded, loaded.read_documents(TEXTS, CODES)),
+        logits(changed, documents),
+        rtol=0,
+        atol=1e-5,
     )
     (tmp_path / "own" / SETTINGS_FILE).unlink()  # as in Qwen3 folders
     plain = BlockSearchModel.from_pretrained(tmp_path / "own")
@@ -168,12 +217,18 @@ def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchMo
     torch.testing.assert_close(plain.scalars.detach(), torch.full((4,), 0.43))
 
 
-def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_no_model_can_read(
+    model: BlockSearchModel, digit_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="no eos_token_id"):
         Layout.of(digit_tokenizer, 1, None)
-    layout = Layout.of(digit_tokenizer, None, 7)  # without a first token, the last one comes first
+    layout = Layout.of(
+        digit_tokenizer, None, 7
+    )  # without a first token, the last one comes first
     assert (layout.begin, layout.end) == (7, 7)
-    with pytest.raises(ValueError, match="no token 0; expected one for each of the ten digits"):
+    with pytest.raises(
+        ValueError, match="no token 0; expected one for each of the ten digits"
+    ):
         Layout.of(Tokenizer(models.BPE({"a": 0}, [])), 0, 0)
     with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
         with_settings(model, routing_layer=SHAPE["num_hidden_layers"])
@@ -195,16 +250,22 @@ def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:
     found, is_cut = layout.document(" It rained. ", 42)
     assert not is_cut
     assert (found[0], found[-1]) == (layout.begin, layout.end)
-    assert layout.tokenizer.decode(found[1:-1].tolist()) == "Doc 0042: It rained. (Doc 0042)"
+    assert (
+        layout.tokenizer.decode(found[1:-1].tolist())
+        == "Doc 0042: It rained. (Doc 0042)"
+    )
     code, ids = [layout.digits[digit] for digit in (0, 0, 4, 2)], found.tolist()
-    assert sum(ids[place : place + 4] == code for place in range(len(ids))) == 2, "a token for each digit"
+    assert sum(ids[place : place + 4] == code for place in range(len(ids))) == 2, (
+        "a token for each digit"
+    )
     long, is_cut = layout.document("word " * 500, 7421)
     assert is_cut
     assert len(long) == DOCUMENT_TOKENS
     assert layout.tokenizer.decode(long[-12:].tolist()).endswith(" (Doc 7421)")
     query = layout.query(" Who left? ")
     assert query[0] == layout.begin
-    assert layout.tokenizer.decode(query[1:].tolist()) == (
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
-        "Query: Who left?\nAnswer: "
+    assert (
+        layout.tokenizer.decode(query[1:].tolist())
+        == "Instruct: Given a web search query, retrieve relevant passages that answer"
+        " the query\nQuery: Who left?\nAnswer: "
     )

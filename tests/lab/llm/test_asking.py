@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from spscanner_rag.lab.llm.asking import (
+from spscanner_lab.llm.asking import (
     Asked,
     Asker,
     Budget,
@@ -29,7 +29,7 @@ from spscanner_rag.lab.llm.asking import (
     RunEndedError,
     digest_of,
 )
-from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
+from spscanner_lab.llm.language_models import LanguageModel, Usage
 from tests.fakes import words
 
 
@@ -72,7 +72,11 @@ USAGE: Any = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
 def ask(model: Callable[[str], object], *prompts: str, **options: Any) -> list[Reply]:
     asker = Asker(**{"pause": 0, **options})
-    return list(asker.in_order(prompts, lambda prompt: asker.reply(LanguageModel("m", model), prompt)))
+    return list(
+        asker.in_order(
+            prompts, lambda prompt: asker.reply(LanguageModel("m", model), prompt)
+        )
+    )
 
 
 def ask_one(model: Callable[[str], object], prompt: str = "a", **options: Any) -> str:
@@ -96,7 +100,9 @@ def test_several_at_once_in_the_order_of_the_prompts(replies: ReplyFile) -> None
         return f"r{prompt}"
 
     prompts = [str(number) for number in range(8)]
-    assert ask(wait_for_others, *prompts, workers=4) == [Reply(f"r{prompt}") for prompt in prompts]
+    assert ask(wait_for_others, *prompts, workers=4) == [
+        Reply(f"r{prompt}") for prompt in prompts
+    ]
     assert ask(Model(), *"dcba", workers=1) == [Reply(prompt) for prompt in "DCBA"]
     assert ask(Model(), "a \ud800", replies=replies) == [Reply("A \ufffd")]
 
@@ -108,13 +114,18 @@ def test_equal_prompts_at_the_same_time_are_asked_once(replies: ReplyFile) -> No
         time.sleep(0.01)
         return model(prompt)
 
-    assert [reply.text for reply in ask(slow, *"abaaac", replies=replies)] == list("ABAAAC")
+    assert [reply.text for reply in ask(slow, *"abaaac", replies=replies)] == list(
+        "ABAAAC"
+    )
     assert model.calls == {"a": 1, "b": 1, "c": 1}
 
 
 @pytest.mark.parametrize(("failures", "retries"), [(0, 0), (2, 2), (2, 5)])
 def test_retried_until_it_works(failures: int, retries: int) -> None:
-    model, budget = Model(*[SLOW] * failures, reply=AIMessage("A", usage_metadata=USAGE)), Budget()
+    model, budget = (
+        Model(*[SLOW] * failures, reply=AIMessage("A", usage_metadata=USAGE)),
+        Budget(),
+    )
     assert ask(model, "a", retries=retries, budget=budget) == [Reply("A")]
     assert model.calls["a"] == budget.requests == failures + 1
     assert budget.usage == Usage(7, 3)
@@ -130,7 +141,9 @@ def test_retried_until_it_works(failures: int, retries: int) -> None:
         (Model(*[RuntimeError("x" * 10_000)] * 3), f"RuntimeError: {'x' * 486}"),
     ],
 )
-def test_a_failure_stays_and_is_asked_again_later(model: Model, error: str, replies: ReplyFile) -> None:
+def test_a_failure_stays_and_is_asked_again_later(
+    model: Model, error: str, replies: ReplyFile
+) -> None:
     assert ask(model, "a", replies=replies) == [Reply(None, error)]
     (record,) = records(replies)
     assert (record["error"], record["attempts"], "reply" in record) == (error, 3, False)
@@ -180,7 +193,11 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
         first, second = Model(), Model()
         file = ReplyFile(tmp_path / "replies.jsonl")
         ask(first, "a", "b", replies=file)
-        assert ask(second, "b", "a", "c", replies=file) == [Reply("B"), Reply("A"), Reply("C")]
+        assert ask(second, "b", "a", "c", replies=file) == [
+            Reply("B"),
+            Reply("A"),
+            Reply("C"),
+        ]
         assert ask_one(second, "c", replies=file) == "C"
         assert Asker(replies=file).ask(LanguageModel("other", str.lower), "A") == "a"
         assert second.calls == calls
@@ -193,12 +210,18 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
         (RateLimitError("Error 429: insufficient_quota"), "insufficient_quota"),
         (ValueError("Your credit balance is too low"), "credit balance"),
         (
-            type("GoneError", (Exception,), {"response": SimpleNamespace(status_code=401)})("no"),
+            type(
+                "GoneError",
+                (Exception,),
+                {"response": SimpleNamespace(status_code=401)},
+            )("no"),
             "GoneError: no",
         ),
     ],
 )
-def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str, replies: ReplyFile) -> None:
+def test_what_lasts_is_not_asked_again_by_any_model(
+    error: Exception, words: str, replies: ReplyFile
+) -> None:
     model, asker = Model(error), Asker(replies=replies)
     other = LanguageModel("other", Model())
     assert asker.ask(other, "kept") == "KEPT"
@@ -214,7 +237,10 @@ def test_what_lasts_is_not_asked_again_by_any_model(error: Exception, words: str
 
 
 def test_a_limit_of_requests_counts_earlier_runs_and_all_models(tmp_path: Path) -> None:
-    writer, judge = LanguageModel("writer", str.upper), LanguageModel("judge", str.title)
+    writer, judge = (
+        LanguageModel("writer", str.upper),
+        LanguageModel("judge", str.title),
+    )
 
     def asker_of(most: int) -> Asker:
         file = ReplyFile(tmp_path / "replies.jsonl")
@@ -236,14 +262,25 @@ def test_a_limit_of_requests_counts_earlier_runs_and_all_models(tmp_path: Path) 
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.floats(0.001, 0.1))
-def test_the_cost_passes_its_limit_by_one_reply_at_most(lengths: list[int], most: float) -> None:
+def test_the_cost_passes_its_limit_by_one_reply_at_most(
+    lengths: list[int], most: float
+) -> None:
     prices = Prices(prompt=50, reply=1000)
     budget = Budget(prices=prices, max_cost=most)
     prompts = [f"{number} {place}" for place, number in enumerate(lengths)]
-    ask(lambda prompt: "x " * int(prompt.split()[0]), *prompts, budget=budget, count_tokens=words, workers=1)
+    ask(
+        lambda prompt: "x " * int(prompt.split()[0]),
+        *prompts,
+        budget=budget,
+        count_tokens=words,
+        workers=1,
+    )
     assert budget.cost <= most + prices.cost(Usage(2, 40))
     expected = sum(prices.cost(Usage(2, number)) for number in lengths)
-    assert budget.cost == pytest.approx(expected) or "could pass the limit of cost" in budget.stopped
+    assert (
+        budget.cost == pytest.approx(expected)
+        or "could pass the limit of cost" in budget.stopped
+    )
 
 
 def test_the_cost_of_what_is_under_way_counts() -> None:
@@ -257,7 +294,9 @@ def test_the_cost_of_what_is_under_way_counts() -> None:
     assert budget.cost == 1.0
 
 
-def test_what_each_model_was_asked_is_counted_kept_replies_too(replies: ReplyFile) -> None:
+def test_what_each_model_was_asked_is_counted_kept_replies_too(
+    replies: ReplyFile,
+) -> None:
     def reply(prompt: str) -> str:
         if "fail" in prompt:
             raise SLOW
@@ -266,9 +305,16 @@ def test_what_each_model_was_asked_is_counted_kept_replies_too(replies: ReplyFil
     model, judge = LanguageModel("m", reply), LanguageModel("m2", lambda prompt: "YES")
     for _ in range(2):
         asker = Asker(count_tokens=words, retries=0, replies=replies)
-        found = [asker.reply(model, prompt) for prompt in ("a b", "a b", "fail now please", "\ud800 c")]
+        found = [
+            asker.reply(model, prompt)
+            for prompt in ("a b", "a b", "fail now please", "\ud800 c")
+        ]
         error = "TimeoutError: too slow"
-        assert found == [*[Reply("a b indeed")] * 2, Reply(None, error), Reply("\ufffd c indeed")]
+        assert found == [
+            *[Reply("a b indeed")] * 2,
+            Reply(None, error),
+            Reply("\ufffd c indeed"),
+        ]
         asker.reply(judge, "a b")
         assert asker.asked(model) == Asked(3, Usage(7, 6))
         assert asker.asked(judge) == Asked(1, Usage(2, 1))
@@ -283,7 +329,16 @@ def test_prompts_are_not_all_held() -> None:
         for taken in range(1, 201):
             yield str(taken)
 
-    assert len(list(Asker(workers=2).in_order(prompts(), lambda item: seen.append(taken - int(item))))) == 200
+    assert (
+        len(
+            list(
+                Asker(workers=2).in_order(
+                    prompts(), lambda item: seen.append(taken - int(item))
+                )
+            )
+        )
+        == 200
+    )
     assert max(seen) <= 8
 
 
@@ -293,7 +348,9 @@ def test_context_variables_reach_the_model() -> None:
     assert ask(lambda prompt: trace.get(), "a", "b") == [Reply("run 7")] * 2
 
 
-def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(replies: ReplyFile) -> None:
+def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(
+    replies: ReplyFile,
+) -> None:
     def prompts() -> Iterator[str]:
         yield from "abcdefghij"
         raise OSError("the data file is gone")
@@ -303,7 +360,9 @@ def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(replies: ReplyFile
     with pytest.raises(OSError, match="the data file is gone"):
         list(asker.in_order(prompts(), lambda prompt: asker.reply(model, prompt)))
     asker = Asker(replies=replies, workers=1)
-    with closing(asker.in_order(range(1000), lambda n: asker.reply(model, str(n)))) as done:
+    with closing(
+        asker.in_order(range(1000), lambda n: asker.reply(model, str(n)))
+    ) as done:
         next(done)  # and an interrupt
     assert len(replies) == asked.calls.total() < 1000
 
@@ -329,7 +388,9 @@ def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
     again = ReplyFile(replies.path)
     assert (len(replies), len(again)) == (1, 1)
     assert again.get(digest_of("m", PROMPT)) == "the keeper"
-    assert again.get(digest_of("n", PROMPT)) is again.get(digest_of("m", "other")) is None
+    assert (
+        again.get(digest_of("n", PROMPT)) is again.get(digest_of("m", "other")) is None
+    )
     again.add("m", "other", reply="late")
     assert ReplyFile(replies.path).get(digest_of("m", "other")) == "late"
 
@@ -357,7 +418,10 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
         b"[" * 100_000 + b"\n",
         b'{"model": "m", "prompt": "p"}\n',
         b'{"digest": "0", "model": "m", "prompt": "p", "reply": "r"}\n',
-        json.dumps({"digest": digest_of("m", "p"), "model": "m", "prompt": "p", "reply": 3}).encode() + b"\n",
+        json.dumps(
+            {"digest": digest_of("m", "p"), "model": "m", "prompt": "p", "reply": 3}
+        ).encode()
+        + b"\n",
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
@@ -366,7 +430,9 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     replies.add("m", "first", reply="one")
     before = path.read_bytes() + line + path.read_bytes()
     path.write_bytes(before)
-    with pytest.raises(ValueError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"):
+    with pytest.raises(
+        ValueError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"
+    ):
         ReplyFile(path)
     assert path.read_bytes() == before
 
@@ -374,6 +440,15 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
 def test_several_threads_write_and_find(tmp_path: Path) -> None:
     replies = ReplyFile(tmp_path / "replies.jsonl")
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: replies.add("m", str(n), reply=f"r{n}" * 500, usage=Usage(1, n)), range(100)))
-        assert all(replies.get(digest_of("m", str(n))) == f"r{n}" * 500 for n in range(100))
+        list(
+            pool.map(
+                lambda n: replies.add(
+                    "m", str(n), reply=f"r{n}" * 500, usage=Usage(1, n)
+                ),
+                range(100),
+            )
+        )
+        assert all(
+            replies.get(digest_of("m", str(n))) == f"r{n}" * 500 for n in range(100)
+        )
         assert (replies.attempts, replies.usage) == (100, Usage(100, 4950))

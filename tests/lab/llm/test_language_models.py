@@ -15,7 +15,12 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, Mo
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 
-from spscanner_rag.lab.llm.language_models import language_model_of, named_model, reply_text, usage_of
+from spscanner_lab.llm.language_models import (
+    language_model_of,
+    named_model,
+    reply_text,
+    usage_of,
+)
 
 
 class Shouting(CustomLLM):
@@ -26,11 +31,15 @@ class Shouting(CustomLLM):
         return LLMMetadata(model_name="shouting-1")
 
     @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+    def complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponse:
         return CompletionResponse(text=prompt.upper())
 
     @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> Any:
         raise NotImplementedError
 
 
@@ -45,7 +54,9 @@ class ShoutingChat(FakeListChatModel):
             {"type": "reasoning", "reasoning": "aha"},
             {"type": "text", "text": messages[-1].content.upper()},
         ]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=blocks))])
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage(content=blocks))]
+        )
 
 
 def shout(prompt: str) -> str:
@@ -66,7 +77,9 @@ def test_every_kind(model: object, name: str) -> None:
     assert adapted.name == name
     reply = reply_text(adapted.ask("Why? é"))
     assert reply == "WHY? É"
-    assert type(reply) is str  # not a framework's subclass, which JSON accepts but pickle does not
+    assert (
+        type(reply) is str
+    )  # not a framework's subclass, which JSON accepts but pickle does not
 
 
 def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
@@ -80,31 +93,39 @@ def test_names_are_given_and_an_adapted_model_is_taken_as_it_is() -> None:
     ("model", "error", "message"),
     [
         # two of them would share their stored replies
-        (MockLLM(), ValueError, "a MockLLM has no name to store its replies under; expected one"),
+        (
+            MockLLM(),
+            ValueError,
+            "a MockLLM has no name to store its replies under; expected one",
+        ),
         (lambda prompt: prompt, ValueError, "has no name"),
         (3, TypeError, "an object of type int; expected a LlamaIndex LLM"),
         ("gpt-4o", TypeError, "an object of type str"),
         (Shouting, TypeError, "the class Shouting"),
     ],
 )
-def test_what_cannot_be_asked(model: object, error: type[Exception], message: str) -> None:
+def test_what_cannot_be_asked(
+    model: object, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         language_model_of(model)
 
 
 @pytest.mark.parametrize("reply", [None, 3, b"bytes", ["text"]])
 def test_a_reply_without_text(reply: object) -> None:
-    with pytest.raises(TypeError, match=f"returned {type(reply).__name__}; expected text"):
+    with pytest.raises(
+        TypeError, match=f"returned {type(reply).__name__}; expected text"
+    ):
         reply_text(reply)
 
 
 def test_no_framework_is_imported() -> None:
     code = (
-        "import sys, spscanner_rag.lab.answers.answering\n"
-        "from spscanner_rag.lab.llm.asking import Asker\n"
-        "from spscanner_rag.lab.llm.language_models import language_model_of\n"
-        "Asker().ask(language_model_of(str.upper), 'Who?')\n"
-        "print([name for name in sys.modules if name.startswith(('llama_index', 'langchain', 'openai'))])"
+        "import sys, spscanner_lab.answers.answering\nfrom spscanner_lab.llm.asking"
+        " import Asker\nfrom spscanner_lab.llm.language_models import"
+        " language_model_of\nAsker().ask(language_model_of(str.upper),"
+        " 'Who?')\nprint([name for name in sys.modules if"
+        " name.startswith(('llama_index', 'langchain', 'openai'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
@@ -117,25 +138,50 @@ def completion(**options: object) -> CompletionResponse:
 @pytest.mark.parametrize(
     ("reply", "usage"),
     [
-        (AIMessage("a", usage_metadata={"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}), (7, 3)),
-        (completion(raw={"usage": {"prompt_tokens": 5, "completion_tokens": 2}}), (5, 2)),
-        (completion(raw=SimpleNamespace(usage=SimpleNamespace(input_tokens=4, output_tokens=1))), (4, 1)),
-        (completion(additional_kwargs={"prompt_tokens": 6, "completion_tokens": 2}), (6, 2)),
+        (
+            AIMessage(
+                "a",
+                usage_metadata={
+                    "input_tokens": 7,
+                    "output_tokens": 3,
+                    "total_tokens": 10,
+                },
+            ),
+            (7, 3),
+        ),
+        (
+            completion(raw={"usage": {"prompt_tokens": 5, "completion_tokens": 2}}),
+            (5, 2),
+        ),
+        (
+            completion(
+                raw=SimpleNamespace(
+                    usage=SimpleNamespace(input_tokens=4, output_tokens=1)
+                )
+            ),
+            (4, 1),
+        ),
+        (
+            completion(additional_kwargs={"prompt_tokens": 6, "completion_tokens": 2}),
+            (6, 2),
+        ),
         (completion(raw={"prompt_eval_count": 9, "eval_count": 8}), (9, 8)),
         ("a", None),
         (completion(), None),
     ],
 )
-def test_usage_of_either_framework(reply: object, usage: tuple[int, int] | None) -> None:
+def test_usage_of_either_framework(
+    reply: object, usage: tuple[int, int] | None
+) -> None:
     assert usage_of(reply) == usage
 
 
 def test_a_model_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
-        "from langchain_core.language_models import FakeListChatModel\n"
-        "def make():\n    return FakeListChatModel(responses=['made'], model_name='fake')\n"
-        "def ask(prompt):\n    return prompt.upper()\n"
+        "from langchain_core.language_models import FakeListChatModel\ndef make():\n   "
+        " return FakeListChatModel(responses=['made'], model_name='fake')\ndef"
+        " ask(prompt):\n    return prompt.upper()\n"
     )
     assert named_model(f"{path}:ask").ask("a") == "A"
     path.write_text(path.read_text().replace(", model_name='fake'", ""))
@@ -145,7 +191,9 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
         named_model(f"{path}:absent")
 
 
-def test_a_package_without_one_that_it_needs_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_without_one_that_it_needs_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "langchain_mistralai.py").write_text("import absent_package")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'absent_package'"):
@@ -155,9 +203,17 @@ def test_a_package_without_one_that_it_needs_says_so(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("anthropic:claude", ImportError, "llama-index-llms-anthropic` or `pip install langchain-anthropic"),
+        (
+            "anthropic:claude",
+            ImportError,
+            "llama-index-llms-anthropic` or `pip install langchain-anthropic",
+        ),
         ("langchain:mistral:small", ImportError, "pip install langchain-mistralai"),
-        ("llama-index:google:flash", ImportError, "pip install llama-index-llms-google-genai"),
+        (
+            "llama-index:google:flash",
+            ImportError,
+            "pip install llama-index-llms-google-genai",
+        ),
         *(
             (name, ValueError, "expected PROVIDER:MODEL")
             for name in ("gpt", "openai:", "langchain:openai", "")
@@ -165,6 +221,8 @@ def test_a_package_without_one_that_it_needs_says_so(tmp_path: Path, monkeypatch
         ("nobody:model", ValueError, "expected PROVIDER:MODEL"),
     ],
 )
-def test_models_that_are_not_there(name: str, error: type[Exception], message: str) -> None:
+def test_models_that_are_not_there(
+    name: str, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         named_model(name)

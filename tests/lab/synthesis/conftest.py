@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.synthesis.making import synthesize
-from spscanner_rag.lab.synthesis.sub_documents import SynthesisSettings
+from spscanner_lab.llm.language_models import LanguageModel
+from spscanner_lab.synthesis.making import synthesize
+from spscanner_lab.synthesis.sub_documents import SynthesisSettings
 
-NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
-SETTINGS = SynthesisSettings(sizes=(400, 800), weights=(1.0, 1.0), language_probability=0.0)
+NAMES = (
+    "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry"
+    " Willow".split()
+)
+SETTINGS = SynthesisSettings(
+    sizes=(400, 800), weights=(1.0, 1.0), language_probability=0.0
+)
 
 Make = Callable[..., dict[str, Any]]
 
@@ -26,8 +31,8 @@ def story(number: int, sentences: int = 60) -> str:
         name = NAMES[(place // 2 + number) % len(NAMES)]
         verb = draw.choice(["carried", "painted", "counted", "watched"])
         lines.append(
-            f"In year {place + 1} of the {number} count the keeper of {name} house {verb} the "
-            f"{draw.choice(NAMES).lower()} boxes before the winter came."
+            f"In year {place + 1} of the {number} count the keeper of {name} house"
+            f" {verb} the {draw.choice(NAMES).lower()} boxes before the winter came."
         )
     return " ".join(lines)
 
@@ -36,9 +41,12 @@ def story(number: int, sentences: int = 60) -> str:
 def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stories") / "stories.jsonl"
     lines = [
-        {"doc_id": f"story-{number}", "source": "stories", "text": story(number)} for number in range(12)
+        {"doc_id": f"story-{number}", "source": "stories", "text": story(number)}
+        for number in range(12)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 
@@ -52,7 +60,12 @@ def make(stories: Path, tmp_path: Path) -> Make:
         settings: SynthesisSettings = SETTINGS,
         **options: Any,
     ) -> dict[str, Any]:
-        own = {"sources": (stories,), "llm": LanguageModel("scripted", ask), "workers": 2, **options}
+        own = {
+            "sources": (stories,),
+            "llm": LanguageModel("scripted", ask),
+            "workers": 2,
+            **options,
+        }
         return synthesize(settings, out, **own)
 
     return make

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.synthesis.conversation import (
+from spscanner_lab.synthesis.conversation import (
     Field,
     Link,
     MalformedReplyError,
@@ -15,7 +15,11 @@ from spscanner_rag.lab.synthesis.conversation import (
 
 LABELS = [Field("relevant", "yes or no"), Field("indices", "indices", 9)]
 LINKS = [Field("links", "links", 9)]
-QUESTION = [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", 20)]
+QUESTION = [
+    Field("question", "text"),
+    Field("answer", "text"),
+    Field("indices", "indices", 20),
+]
 
 
 @pytest.mark.parametrize(
@@ -24,9 +28,17 @@ QUESTION = [Field("question", "text"), Field("answer", "text"), Field("indices",
         ("RELEVANT: YES\nINDICES: 3, 1, 3", LABELS, [True, [1, 3]]),
         ("**RELEVANT:** no.\n- INDICES: none", LABELS, [False, []]),
         ("<think>RELEVANT: NO</think>RELEVANT: YES\nINDICES: [0]", LABELS, [True, [0]]),
-        ("LINKS 2: Same  ship.\nLINKS 8: Port.", LINKS, [[Link(2, "Same ship."), Link(8, "Port.")]]),
+        (
+            "LINKS 2: Same  ship.\nLINKS 8: Port.",
+            LINKS,
+            [[Link(2, "Same ship."), Link(8, "Port.")]],
+        ),
         ("LINKS: NONE", LINKS, [[]]),
-        ("QUESTION: Who  came?\nANSWER: NO\nINDICES: 1", QUESTION, ["Who came?", "NO", [1]]),
+        (
+            "QUESTION: Who  came?\nANSWER: NO\nINDICES: 1",
+            QUESTION,
+            ["Who came?", "NO", [1]],
+        ),
     ],
 )
 def test_what_is_read(reply: str, fields: list[Field], values: list[object]) -> None:

@@ -9,17 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.encoder.sentences import Embedder
-from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts, scripted_reply
-from spscanner_rag.lab.synthesis.strategies import (
+from spscanner_lab.evidence.questions import read_documents
+from spscanner_lab.synthesis.conversation import (
+    Conversation,
+    DroppedError,
+    read_prompts,
+    scripted_reply,
+)
+from spscanner_lab.synthesis.strategies import (
     THIRDS,
     Made,
     Maker,
     layout_of,
     window_of,
 )
-from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument, SynthesisSettings
+from spscanner_lab.synthesis.sub_documents import (
+    Sentence,
+    SubDocument,
+    SynthesisSettings,
+)
+from spscanner_rag.encoder.sentences import Embedder
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 PROMPTS = read_prompts()
@@ -35,7 +44,11 @@ def sub_document(sentences: int = 120) -> SubDocument:
     return SubDocument(0, "d@0", "s", "", text, 800, tuple(found))
 
 
-def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
+def made(
+    ask: object = scripted_reply,
+    settings: SynthesisSettings = SETTINGS,
+    sentences: int = 120,
+) -> Made:
     talk = Conversation(ask, PROMPTS)  # type: ignore[arg-type]
     return Maker(settings).make(sub_document(sentences), talk)
 
@@ -43,20 +56,32 @@ def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, s
 @pytest.mark.parametrize(
     ("first", "units", "window"),
     [
-        (300, 1000, {(290, 490), (115, 315)}),  # [i - 10, i + 190) and [i - 185, i + 15)
+        (
+            300,
+            1000,
+            {(290, 490), (115, 315)},
+        ),  # [i - 10, i + 190) and [i - 185, i + 15)
         (20, 1000, {(10, 210)}),
         (950, 1000, {(765, 965)}),
         (5, 1000, {(0, 195)}),
         (100, 150, {(0, 115)}),
     ],
 )
-def test_windows_of_the_released_code(first: int, units: int, window: set[tuple[int, int]]) -> None:
-    found = {window_of((first, first + 5), units, 200, 10, random.Random(seed)) for seed in range(20)}
+def test_windows_of_the_released_code(
+    first: int, units: int, window: set[tuple[int, int]]
+) -> None:
+    found = {
+        window_of((first, first + 5), units, 200, 10, random.Random(seed))
+        for seed in range(20)
+    }
     assert found == window
 
 
 @given(
-    st.integers(12, 700), st.integers(0, 10**6), st.sampled_from(list(THIRDS)), st.sampled_from(list(THIRDS))
+    st.integers(12, 700),
+    st.integers(0, 10**6),
+    st.sampled_from(list(THIRDS)),
+    st.sampled_from(list(THIRDS)),
 )
 def test_layouts_stay_inside(units: int, seed: int, one: str, other: str) -> None:
     settings = SynthesisSettings(positions=((one, other),))
@@ -67,7 +92,9 @@ def test_layouts_stay_inside(units: int, seed: int, one: str, other: str) -> Non
     assert layout.window[1] - layout.window[0] <= 200
     assert not set(layout.shown) & set(range(first, last))
     for unit in layout.shown:
-        if layout.distance(unit) > settings.closest_link:  # the label lists do not overlap
+        if (
+            layout.distance(unit) > settings.closest_link
+        ):  # the label lists do not overlap
             assert not set(range(first - 2, last + 2)) & set(range(unit - 3, unit + 4))
 
 
@@ -75,7 +102,9 @@ def test_the_farthest_link_is_taken_and_both_sides_are_labelled() -> None:
     found = made()
     assert found.evidence == tuple(sorted(found.evidence))
     for (begin, end), around in zip(found.contexts, (600, 800), strict=True):
-        assert any(begin - around <= start < end + around for start, _ in found.evidence)
+        assert any(
+            begin - around <= start < end + around for start, _ in found.evidence
+        )
     (chunk_start, chunk_end), (unit_start, unit_end) = found.contexts
     assert unit_end <= chunk_start or chunk_end <= unit_start
 
@@ -87,7 +116,13 @@ def test_a_chunk_is_of_units_as_released_or_of_sentences_as_in_the_paper(
     settings = replace(SETTINGS, chunk_units=chunk, unit_tokens=tokens)
     found, sub = made(settings=settings), sub_document()
     start, end = found.contexts[0]
-    assert sum(start <= sentence.start and sentence.end <= end for sentence in sub.sentences) == sentences
+    assert (
+        sum(
+            start <= sentence.start and sentence.end <= end
+            for sentence in sub.sentences
+        )
+        == sentences
+    )
 
 
 def test_a_pair_s_question_has_a_circumstance_and_no_key_word_of_its_evidence() -> None:
@@ -112,13 +147,34 @@ def replying(**replies: str) -> object:
     ("ask", "reason"),
     [
         (replying(CHUNK="LINKS: NONE"), "the model found no link"),
-        (replying(CHUNK="LINKS 3: Both have a copyright notice."), "about a licence or copyright"),
-        (replying(CHUNK="LINKS 9999: far away"), "link_connections: an index is out of range"),
-        (replying(CONNECTION="QUESTION: What does the chunk say?"), "link_question: the question speaks of"),
-        (replying(CONNECTION=f"QUESTION: {'why ' * 200}?"), "link_question: the question is too long"),
-        (replying(CONNECTION="QUESTION: Who owns the copyright (c) 1999?"), "question is about a licence"),
-        (replying(QUESTION="RELEVANT: NO\nINDICES: NONE"), "one side holds no relevant unit"),
-        (replying(QUESTION="RELEVANT: YES\nINDICES: NONE"), "yes or no and the numbers disagree"),
+        (
+            replying(CHUNK="LINKS 3: Both have a copyright notice."),
+            "about a licence or copyright",
+        ),
+        (
+            replying(CHUNK="LINKS 9999: far away"),
+            "link_connections: an index is out of range",
+        ),
+        (
+            replying(CONNECTION="QUESTION: What does the chunk say?"),
+            "link_question: the question speaks of",
+        ),
+        (
+            replying(CONNECTION=f"QUESTION: {'why ' * 200}?"),
+            "link_question: the question is too long",
+        ),
+        (
+            replying(CONNECTION="QUESTION: Who owns the copyright (c) 1999?"),
+            "question is about a licence",
+        ),
+        (
+            replying(QUESTION="RELEVANT: NO\nINDICES: NONE"),
+            "one side holds no relevant unit",
+        ),
+        (
+            replying(QUESTION="RELEVANT: YES\nINDICES: NONE"),
+            "yes or no and the numbers disagree",
+        ),
     ],
 )
 def test_why_sub_documents_are_dropped(ask: object, reason: str) -> None:
@@ -135,11 +191,16 @@ def test_links_that_are_too_close_are_none() -> None:
 
 
 def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
-    summary = make(scripted_reply, settings=replace(SETTINGS, positions=(("start", "end"),)))
+    summary = make(
+        scripted_reply, settings=replace(SETTINGS, positions=(("start", "end"),))
+    )
     documents = list(read_documents([tmp_path / "out" / "train.jsonl"]))
     assert summary["examples"] == len(documents) > 0
     for document in documents:
-        thirds = [3 * start / len(document.text) for start, _ in document.questions[0].evidence]
+        thirds = [
+            3 * start / len(document.text)
+            for start, _ in document.questions[0].evidence
+        ]
         # the widened labels reach slightly beyond the thirds
         assert min(thirds) < 1.5 < max(thirds)
 
@@ -153,18 +214,34 @@ def test_chunk_questions_have_answers_and_evidence(make: Make, tmp_path: Path) -
         (question,) = document.questions
         start, end = question.evidence[0]
         assert question.answers == (document.text[start:end],)
-    useless = make(lambda _: "QUESTION: Who?\nANSWER: No one.\nINDICES: NONE", tmp_path, settings)
-    assert useless["dropped"] == {"chunk_question: the answer depends on no sentence": 12}
+    useless = make(
+        lambda _: "QUESTION: Who?\nANSWER: No one.\nINDICES: NONE", tmp_path, settings
+    )
+    assert useless["dropped"] == {
+        "chunk_question: the answer depends on no sentence": 12
+    }
 
 
 def test_the_nearest_chunk_is_taken() -> None:
-    def embed(texts: list[str]) -> object:  # the second of three is the nearest to both others
+    def embed(
+        texts: list[str],
+    ) -> object:  # the second of three is the nearest to both others
         angles = {0: 0.0, 1: 0.5, 2: 1.2}
-        order = {text: number for number, text in enumerate(sorted(texts, key=sub.text.index))}
-        return np.array([[np.cos(angles[order[text]]), np.sin(angles[order[text]])] for text in texts])
+        order = {
+            text: number
+            for number, text in enumerate(sorted(texts, key=sub.text.index))
+        }
+        return np.array(
+            [
+                [np.cos(angles[order[text]]), np.sin(angles[order[text]])]
+                for text in texts
+            ]
+        )
 
     sub, talk = sub_document(60), Conversation(scripted_reply, PROMPTS)
-    maker = Maker(replace(SETTINGS, strategy="pair"), encoder=Embedder(embed, embed, "angles"))
+    maker = Maker(
+        replace(SETTINGS, strategy="pair"), encoder=Embedder(embed, embed, "angles")
+    )
     made = maker.make(sub, talk)
     assert sub.sentences[20].start in [start for start, _ in made.contexts]
     for begin, end in made.contexts:

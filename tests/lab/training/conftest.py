@@ -1,4 +1,7 @@
-"""A small question-answering corpus and a recipe. The sentence with a question's key word is its answer."""
+"""A small question-answering corpus and a recipe.
+
+The sentence with a question's key word is its answer.
+"""
 
 import json
 from dataclasses import replace
@@ -7,13 +10,24 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
+from spscanner_lab.evidence.questions import Document, read_documents
+from spscanner_lab.training.data.examples import DocumentStore
 from spscanner_rag.checkpoint import ScannerSettings
-from spscanner_rag.lab.evidence.questions import Document, read_documents
-from spscanner_rag.lab.training.data.examples import DocumentStore
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
-ANIMALS = ("badger", "heron", "otter", "lynx", "marten", "stoat", "plover", "weasel", "beaver", "curlew")
+ANIMALS = (
+    "badger",
+    "heron",
+    "otter",
+    "lynx",
+    "marten",
+    "stoat",
+    "plover",
+    "weasel",
+    "beaver",
+    "curlew",
+)
 
 RECIPE = """
 steps = 4
@@ -26,13 +40,22 @@ validation_questions = 2
 final_validation_questions = 4
 save_every = 2
 """
-SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+SHAPE = {
+    "d_model": 16,
+    "n_layer": 1,
+    "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8},
+}
 
 
-def corpus_lines(source: str, documents: int, first: int = 0) -> list[dict[str, object]]:
+def corpus_lines(
+    source: str, documents: int, first: int = 0
+) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
     for number in range(first, first + documents):
-        sentences = [f"On day {number} of the walk a {animal} crossed the road slowly." for animal in ANIMALS]
+        sentences = [
+            f"On day {number} of the walk a {animal} crossed the road slowly."
+            for animal in ANIMALS
+        ]
         text = " ".join(sentences)
         questions = []
         for animal, sentence in zip(ANIMALS[:4], sentences, strict=False):
@@ -44,7 +67,14 @@ def corpus_lines(source: str, documents: int, first: int = 0) -> list[dict[str, 
                     "evidence": [[start, start + len(sentence)]],
                 }
             )
-        lines.append({"doc_id": f"{source}-{number}", "source": source, "text": text, "questions": questions})
+        lines.append(
+            {
+                "doc_id": f"{source}-{number}",
+                "source": source,
+                "text": text,
+                "questions": questions,
+            }
+        )
     return lines
 
 
@@ -52,7 +82,9 @@ def corpus_lines(source: str, documents: int, first: int = 0) -> list[dict[str, 
 def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("corpus") / "train.jsonl"
     lines = corpus_lines("walks", 6) + corpus_lines("roads", 12)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 
@@ -60,17 +92,26 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("validation") / "dev.jsonl"
     # other days than those in the training data
-    lines = [line | {"text": f"Later. {line['text']}"} for line in corpus_lines("walks", 2, first=100)]
+    lines = [
+        line | {"text": f"Later. {line['text']}"}
+        for line in corpus_lines("walks", 2, first=100)
+    ]
     for line in lines:
         for question in line["questions"]:  # type: ignore[attr-defined]
-            question["evidence"] = [[start + 7, end + 7] for start, end in question["evidence"]]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            question["evidence"] = [
+                [start + 7, end + 7] for start, end in question["evidence"]
+            ]
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 
 @pytest.fixture
 def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    settings = ScannerSettings(reanchor_tokens=64, match=True, prior=True, surroundings=True)
+    settings = ScannerSettings(
+        reanchor_tokens=64, match=True, prior=True, surroundings=True
+    )
     return Reading(tiny_tokenizer, SentenceSegmenter(), settings)
 
 
@@ -93,7 +134,10 @@ def distinct(documents: list[Document]) -> list[Document]:
             questions=tuple(
                 replace(
                     question,
-                    text=f"{question.text.rstrip('?')} on day {document.doc_id.split('-')[1]}?",
+                    text=(
+                        f"{question.text.rstrip('?')} on day"
+                        f" {document.doc_id.split('-')[1]}?"
+                    ),
                     answers=(f"day {document.doc_id.split('-')[1]}",),
                 )
                 for question in document.questions

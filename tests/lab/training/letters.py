@@ -2,7 +2,7 @@
 
 import random
 
-from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_lab.evidence.questions import Document, Question
 
 SENTENCES = (
     "The keeper wrote the date in a book. ",
@@ -15,7 +15,10 @@ ANSWERS = (0, 1, 3)
 
 
 def document(number: int, source: str = "letters") -> Document:
-    """A document of four sentences in its own order; three questions ask about one sentence each."""
+    """A document of four sentences in its own order.
+
+    Three questions ask about one sentence each.
+    """
     order = random.Random(number).sample(range(4), 4)
     text, spans = "", {}
     for place in order:
@@ -25,7 +28,13 @@ def document(number: int, source: str = "letters") -> Document:
         Question(f"{number}-{place}", question, (spans[place],))
         for question, place in zip(QUESTIONS, ANSWERS, strict=True)
     ]
-    return Document(f"d{number}", source, "", text, (*questions, Question("open", "who left?", (), False)))
+    return Document(
+        f"d{number}",
+        source,
+        "",
+        text,
+        (*questions, Question("open", "who left?", (), False)),
+    )
 
 
 DOCUMENTS = [document(number) for number in range(40)]

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.lab.evidence.questions import is_held_out
-from spscanner_rag.lab.training import encoder
-from spscanner_rag.lab.training.encoder import (
+from spscanner_lab.evidence.questions import is_held_out
+from spscanner_lab.training import encoder
+from spscanner_lab.training.encoder import (
     CrossTraining,
     EncoderTraining,
     Source,
     read_sources,
     stretch_of,
 )
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from tests.lab.training.letters import DOCUMENTS
 
 
@@ -27,7 +27,9 @@ def sources(encoder_file: EncoderFile) -> dict[str, Source]:
     return read_sources(DOCUMENTS, encoder_file.loaded("", "cpu", torch.float32), 40)[0]
 
 
-def test_a_tenth_is_set_aside(encoder_file: EncoderFile, sources: dict[str, Source]) -> None:
+def test_a_tenth_is_set_aside(
+    encoder_file: EncoderFile, sources: dict[str, Source]
+) -> None:
     tokens = encoder_file.loaded("", "cpu", torch.float32)
     _, aside = read_sources(DOCUMENTS, tokens, 40)
     held_out = [one.doc_id for one in DOCUMENTS if is_held_out(one.doc_id)]
@@ -65,29 +67,47 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
         pass
     trainer.save()
     again = kind(encoder_file, sources, seed=3)
-    assert [report.step for report in again.trainer(tmp_path / "part", 24).run()] == [22, 23, 24]
+    assert [report.step for report in again.trainer(tmp_path / "part", 24).run()] == [
+        22,
+        23,
+        24,
+    ]
     for steps in (20, 24):
         trainer = kind(encoder_file, sources, seed=3).trainer(tmp_path / "part", steps)
-        assert (list(trainer.run()), trainer.step) == ([], 24)  # a training cannot be shortened
-    for (name, weight), other in zip(whole.named_parameters(), again.parameters(), strict=True):
+        assert (list(trainer.run()), trainer.step) == (
+            [],
+            24,
+        )  # a training cannot be shortened
+    for (name, weight), other in zip(
+        whole.named_parameters(), again.parameters(), strict=True
+    ):
         assert torch.equal(weight, other), name
     frozen = "embeddings.word_embeddings.weight"
     assert torch.equal(whole.trained()[frozen], encoder_file.weights[frozen])
     with pytest.raises(ValueError, match=r"\(recipe: seed was 3"):
         kind(encoder_file, sources, seed=4).trainer(tmp_path / "part", 24)
     with pytest.raises(ValueError, match=r"\(inputs: sources"):
-        kind(encoder_file, {"others": sources["letters"]}, seed=3).trainer(tmp_path / "part", 24)
+        kind(encoder_file, {"others": sources["letters"]}, seed=3).trainer(
+            tmp_path / "part", 24
+        )
 
 
 def test_an_untrained_cross_reader_gives_the_cosine_of_what_is_read_together(
     encoder_file: EncoderFile, sources: dict[str, Source]
 ) -> None:
     file = encoder_file._replace(cross=CrossTraining(encoder_file, sources).cross())
-    reader, encoder = file.loaded_cross("cpu", torch.float32), file.loaded("", "cpu", torch.float32)
+    reader, encoder = (
+        file.loaded_cross("cpu", torch.float32),
+        file.loaded("", "cpu", torch.float32),
+    )
     assert reader is not None
-    question, sentence = (encoder.ids(text) for text in ("who signed?", "He signed the treaty."))
+    question, sentence = (
+        encoder.ids(text) for text in ("who signed?", "He signed the treaty.")
+    )
     ((logit,),) = reader.forward([question], [[sentence]])
-    states = encoder.model.states([[*encoder.enclosed(question), *sentence, encoder.enclosed([])[1]]])
+    states = encoder.model.states(
+        [[*encoder.enclosed(question), *sentence, encoder.enclosed([])[1]]]
+    )
     means = states[: len(question) + 2].mean(0), states[len(question) + 2 : -1].mean(0)
     cosine = torch.nn.functional.cosine_similarity(*means, dim=0)
     assert float(logit) == pytest.approx(20 * float(cosine) - 10, abs=1e-3)

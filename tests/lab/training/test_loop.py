@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_rag.checkpoint import load_model
-from spscanner_rag.files.writing import append_records
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.examples import DocumentStore
-from spscanner_rag.lab.training.loop import (
+from spscanner_lab.evidence.questions import Document
+from spscanner_lab.training.data.examples import DocumentStore
+from spscanner_lab.training.loop import (
     LOG_FILE,
     STATE_FILE,
     Trainer,
@@ -27,8 +25,10 @@ from spscanner_rag.lab.training.loop import (
     new_optimizer,
     read_state,
 )
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence import EvidenceObjective
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.stages.evidence import EvidenceObjective
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.files.writing import append_records
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.prepare import Reading
@@ -49,7 +49,9 @@ NewTrainer = Callable[..., Trainer]
 
 
 @pytest.fixture
-def trainer(tiny_checkpoint: Path, distinct: list[Document], reading: Reading) -> NewTrainer:
+def trainer(
+    tiny_checkpoint: Path, distinct: list[Document], reading: Reading
+) -> NewTrainer:
     """Makes the trainer for a folder and a recipe; it resumes from the folder's state."""
 
     def new(folder: Path, recipe: Recipe = RECIPE, workers: int = 0) -> Trainer:
@@ -84,24 +86,38 @@ def test_a_killed_run_goes_on_with_the_same_result(
         next(run)
     resumed = trainer(tmp_path / "killed", recipe, workers=workers)
     assert resumed.step == 2
-    assert [report.loss for report in resumed.run()] == [report.loss for report in reports[2:]]
+    assert [report.loss for report in resumed.run()] == [
+        report.loss for report in reports[2:]
+    ]
     got = resumed.averaged_weights()
     for name, value in whole.averaged_weights().items():
         torch.testing.assert_close(got[name], value, rtol=0, atol=0, msg=name)
-    steps = [json.loads(line)["step"] for line in (tmp_path / "killed" / LOG_FILE).read_text().splitlines()]
+    steps = [
+        json.loads(line)["step"]
+        for line in (tmp_path / "killed" / LOG_FILE).read_text().splitlines()
+    ]
     assert steps == list(range(1, recipe.steps + 1))
 
 
-def test_passes_change_memory_not_the_result(tmp_path: Path, trainer: NewTrainer) -> None:
+def test_passes_change_memory_not_the_result(
+    tmp_path: Path, trainer: NewTrainer
+) -> None:
     recipe = replace(RECIPE, steps=2)
-    one, several = (trainer(tmp_path / str(n), replace(recipe, tokens_per_pass=n)) for n in (16384, 1))
+    one, several = (
+        trainer(tmp_path / str(n), replace(recipe, tokens_per_pass=n))
+        for n in (16384, 1)
+    )
     for first, second in zip(one.run(), several.run(), strict=True):
         assert first.loss == pytest.approx(second.loss, rel=1e-4)
         assert first.gradient_norm == pytest.approx(second.gradient_norm, rel=1e-3)
 
 
-def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, trainer: NewTrainer) -> None:
-    other = replace(RECIPE, steps=5, dtype="bfloat16", tokens_per_pass=512, save_every=2)
+def test_length_and_arithmetic_may_change_when_a_run_is_resumed(
+    begun: Path, trainer: NewTrainer
+) -> None:
+    other = replace(
+        RECIPE, steps=5, dtype="bfloat16", tokens_per_pass=512, save_every=2
+    )
     assert [report.step for report in trainer(begun, other).run()] == [3, 4, 5]
 
 
@@ -111,7 +127,9 @@ def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, tra
         lambda state: state["optimizer"]["param_groups"].pop(),
         lambda state: state["average"].popitem(),
         lambda state: state["average"].update({"another": torch.zeros(1)}),
-        lambda state: state["average"].update(dict.fromkeys([next(iter(state["average"]))], torch.zeros(1))),
+        lambda state: state["average"].update(
+            dict.fromkeys([next(iter(state["average"]))], torch.zeros(1))
+        ),
         lambda state: state["model"].popitem(),
         lambda state: state.update(best={"weights": {"another": torch.zeros(1)}}),
     ],
@@ -122,7 +140,10 @@ def test_the_state_of_another_model_or_optimizer_is_refused(
     state = torch.load(begun / STATE_FILE, weights_only=True)
     damage(state)
     torch.save(state, begun / STATE_FILE)
-    with pytest.raises(ValueError, match=r"fits another model or optimizer .*; delete it to start again"):
+    with pytest.raises(
+        ValueError,
+        match=r"fits another model or optimizer .*; delete it to start again",
+    ):
         trainer(begun)
 
 
@@ -136,29 +157,46 @@ def test_a_loss_that_is_no_number_ends_the_run_before_the_weights_change(
     before = run.model.backbone.embedding.weight.clone()
     with pytest.raises(FloatingPointError, match="step 1"):
         next(run.run())
-    torch.testing.assert_close(run.model.backbone.embedding.weight, before, rtol=0, atol=0)
+    torch.testing.assert_close(
+        run.model.backbone.embedding.weight, before, rtol=0, atol=0
+    )
 
 
 @pytest.mark.parametrize(
-    ("schedule", "first_quarter"), [("cosine", 0.1 + 0.9 * (1 + 0.5**0.5) / 2), ("linear", 0.1 + 0.9 * 0.75)]
+    ("schedule", "first_quarter"),
+    [("cosine", 0.1 + 0.9 * (1 + 0.5**0.5) / 2), ("linear", 0.1 + 0.9 * 0.75)],
 )
-def test_the_rate_warms_up_and_ends_at_the_final_one(schedule: str, first_quarter: float) -> None:
+def test_the_rate_warms_up_and_ends_at_the_final_one(
+    schedule: str, first_quarter: float
+) -> None:
     recipe = Recipe(
-        steps=100, learning_rate=1.0, final_learning_rate=0.1, warmup_share=0.2, schedule=schedule
+        steps=100,
+        learning_rate=1.0,
+        final_learning_rate=0.1,
+        warmup_share=0.2,
+        schedule=schedule,
     )
     rates = [learning_rate_at(step, recipe) for step in range(101)]
-    assert [rates[0], rates[19], rates[40], rates[100]] == pytest.approx([0.05, 1.0, first_quarter, 0.1])
+    assert [rates[0], rates[19], rates[40], rates[100]] == pytest.approx(
+        [0.05, 1.0, first_quarter, 0.1]
+    )
     assert rates == [*sorted(rates[:20]), *sorted(rates[20:], reverse=True)]
 
 
 def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
     recipe = Recipe(
-        steps=100, learning_rate=1.0, final_learning_rate=0.1, schedule="constant", warmup_share=0.05
+        steps=100,
+        learning_rate=1.0,
+        final_learning_rate=0.1,
+        schedule="constant",
+        warmup_share=0.05,
     )
     rates = [learning_rate_at(step, recipe) for step in range(101)]
     assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert rates[5:81] == [1.0] * 76
-    assert rates[85] == pytest.approx(0.1 + 0.9 * (1 - 0.5))  # a quarter of the cooldown: 1 - sqrt(1/4)
+    assert rates[85] == pytest.approx(
+        0.1 + 0.9 * (1 - 0.5)
+    )  # a quarter of the cooldown: 1 - sqrt(1/4)
     assert rates[80:] == sorted(rates[80:], reverse=True)
     assert rates[100] == pytest.approx(0.1)
     longer = replace(recipe, steps=1000, warmup_share=0.005)
@@ -173,9 +211,22 @@ def test_every_weight_is_trained_and_only_matrices_decay() -> None:
     optimizer = new_optimizer(model, Recipe(weight_decay=0.1))
     trained = [p for group in optimizer.param_groups for p in group["params"]]
     assert sorted(map(id, trained)) == sorted(map(id, model.parameters()))
-    free = {id(p) for group in optimizer.param_groups if not group["weight_decay"] for p in group["params"]}
-    kinds = {name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free}
-    assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight is that of norms
+    free = {
+        id(p)
+        for group in optimizer.param_groups
+        if not group["weight_decay"]
+        for p in group["params"]
+    }
+    kinds = {
+        name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free
+    }
+    assert kinds == {
+        "A_log",
+        "D",
+        "dt_bias",
+        "bias",
+        "weight",
+    }  # weight is that of norms
     assert all((p.dim() == 1) == (id(p) in free) for p in trained)
 
 
@@ -185,9 +236,17 @@ def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
     assert not log.exists()
     append_records(log, [{"step": step} for step in (1, 2, 3, 3, 4)])
     with log.open("a") as file:
-        file.write('[]\nno record\n{"step": 3}\n{"step": 5, "lo')  # killed while it was written
+        file.write(
+            '[]\nno record\n{"step": 3}\n{"step": 5, "lo'
+        )  # killed while it was written
     keep_until(log, 3)
-    assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [1, 2, 3, 3, 3]
+    assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [
+        1,
+        2,
+        3,
+        3,
+        3,
+    ]
 
 
 def test_numba_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +293,13 @@ def state(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"hello world", b"\0" * 100, b"\x80\x02]q\x00.", b"PK\x05\x06" + b"\0" * 18),
+        *(
+            b"",
+            b"hello world",
+            b"\0" * 100,
+            b"\x80\x02]q\x00.",
+            b"PK\x05\x06" + b"\0" * 18,
+        ),
         zipped(),
         saved([1, 2]),
         saved({"weights": {}}),
@@ -244,10 +309,14 @@ def state(**changes: Any) -> dict[str, Any]:
         *(saved(state(inputs=text)) for text in ("{", "[1]", "1")),
     ],
 )
-def test_damaged_and_foreign_files_are_one_message(tmp_path: Path, content: bytes) -> None:
+def test_damaged_and_foreign_files_are_one_message(
+    tmp_path: Path, content: bytes
+) -> None:
     path = tmp_path / STATE_FILE
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="it is damaged, or another program wrote it; delete it") as caught:
+    with pytest.raises(
+        ValueError, match="it is damaged, or another program wrote it; delete it"
+    ) as caught:
         read_state(tmp_path, Recipe(), INPUTS)
     assert str(caught.value).startswith(f"{path} cannot be read (")
     assert "\n" not in str(caught.value)
@@ -278,8 +347,13 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     found = read_state(tmp_path, Recipe(), INPUTS)
     assert found is not None
     assert found["step"] == 1
-    message = r"another run \(inputs: --data has other content .*\); give the same again to resume it"
+    message = (
+        r"another run \(inputs: --data has other content .*\); give the same again to"
+        r" resume it"
+    )
     with pytest.raises(ValueError, match=message):
         read_state(tmp_path, Recipe(), {"--data": "cd" * 32})
-    with pytest.raises(ValueError, match=r"another run \(recipe: seed was 0 and is now 1\)"):
+    with pytest.raises(
+        ValueError, match=r"another run \(recipe: seed was 0 and is now 1\)"
+    ):
         read_state(tmp_path, replace(Recipe(), seed=1), INPUTS)

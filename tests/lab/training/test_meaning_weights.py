@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from spscanner_lab.training.meaning_weights import (
+    Fitted,
+    fitted_weights,
+    put_into_checkpoint,
+)
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import ENCODER
 from spscanner_rag.encoder.meaning import MeaningWeights, one_answers
-from spscanner_rag.lab.training.meaning_weights import Fitted, fitted_weights, put_into_checkpoint
 from tests.lab.training.letters import DOCUMENTS, QUESTIONS
 
 
@@ -22,9 +26,19 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     for number in range(200):
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
-        scanner, cosines = rng.normal(2 * relevant, 1), rng.normal(0.2 * relevant, 0.1)  # each by two sigmas
-        read.append(Fitted("a", scanner.astype(np.float32), cosines.astype(np.float32), relevant))
-    low, none = (np.full(30, value, np.float32) for value in (-5, 0)), np.zeros(30, bool)
+        scanner, cosines = (
+            rng.normal(2 * relevant, 1),
+            rng.normal(0.2 * relevant, 0.1),
+        )  # each by two sigmas
+        read.append(
+            Fitted(
+                "a", scanner.astype(np.float32), cosines.astype(np.float32), relevant
+            )
+        )
+    low, none = (
+        (np.full(30, value, np.float32) for value in (-5, 0)),
+        np.zeros(30, bool),
+    )
     elsewhere = [Fitted("b", *low, none)] * 100
     weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
     assert weights.scanner > 0
@@ -36,7 +50,9 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
 
     def answerable(some: Sequence[Fitted], without: bool = False) -> float:
         parts = [one.cosines[~(one.relevant & without)] for one in some]
-        return float(np.mean([weights.answerable(one_answers(part, None)) for part in parts]))
+        return float(
+            np.mean([weights.answerable(one_answers(part, None)) for part in parts])
+        )
 
     answered = [one for one in read if one.relevant.any()]
     assert answerable(answered) > answerable(answered, without=True) + 0.1
@@ -51,7 +67,12 @@ def test_a_checkpoint_gets_an_encoder(
 ) -> None:
     said = list[str]()
     base, out = str(tiny_checkpoint), tmp_path / "out"
-    numbers = {"steps": steps, "cross_steps": steps, "most_documents": 20, "questions": 12}
+    numbers = {
+        "steps": steps,
+        "cross_steps": steps,
+        "most_documents": 20,
+        "questions": 12,
+    }
     put_into_checkpoint(bert_folder, base, DOCUMENTS, out, said.append, **numbers)
     scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
     assert scanner.meaning is not None
@@ -69,9 +90,13 @@ def test_a_checkpoint_gets_an_encoder(
 class Knowing:
     """A cross-reader that knows most answers."""
 
-    def logits(self, query: str, sentences: Sequence[str], scores: object) -> np.ndarray:
+    def logits(
+        self, query: str, sentences: Sequence[str], scores: object
+    ) -> np.ndarray:
         """A higher logit for a sentence that answers."""
-        return np.array([5.0 * (sentence == "yes") - 4 for sentence in sentences], np.float32)
+        return np.array(
+            [5.0 * (sentence == "yes") - 4 for sentence in sentences], np.float32
+        )
 
 
 def test_a_cross_reader_that_knows_more_counts_more() -> None:

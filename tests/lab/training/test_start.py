@@ -10,15 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
-from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.start import (
+from spscanner_lab.evidence.questions import Document
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.start import (
     RunFiles,
     check_start,
     inputs_of,
     start_checkpoint,
     train_tokenizer,
+)
+from spscanner_rag.checkpoint import (
+    CheckpointError,
+    ScannerSettings,
+    load_checkpoint,
+    save_checkpoint,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
@@ -26,7 +31,11 @@ from tests.lab.training.conftest import SHAPE
 
 CPU = torch.device("cpu")
 LEXICAL = Recipe(
-    vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True, lexical_surroundings=True
+    vocab_size=300,
+    reanchor_tokens=32,
+    lexical_match=True,
+    lexical_prior=True,
+    lexical_surroundings=True,
 )
 
 
@@ -44,7 +53,9 @@ def shape(tmp_path: Path) -> Path:
     return path
 
 
-def tiny_model(folder: Path, tokenizer: Tokenizer, match: bool = True, head: bool = True) -> Path:
+def tiny_model(
+    folder: Path, tokenizer: Tokenizer, match: bool = True, head: bool = True
+) -> Path:
     """Save a model that has at most the match embedding."""
     config = Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8)
     model = ScannerModel(config, match_embedding=match, head=head)
@@ -53,7 +64,9 @@ def tiny_model(folder: Path, tokenizer: Tokenizer, match: bool = True, head: boo
 
 
 def headless(folder: Path) -> ScannerModel:
-    return load_checkpoint(folder, device=CPU, dtype=torch.float32, require_head=False).model
+    return load_checkpoint(
+        folder, device=CPU, dtype=torch.float32, require_head=False
+    ).model
 
 
 @pytest.fixture
@@ -71,7 +84,11 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
 ) -> None:
     folder = tiny_model(tmp_path / "lm", tiny_tokenizer, match=False, head=False)
     start = start_checkpoint(files(tmp_path, folder), LEXICAL, [], CPU)
-    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (32, True, True)
+    assert (
+        start.settings.reanchor_tokens,
+        start.settings.match,
+        start.settings.prior,
+    ) == (32, True, True)
     assert start.model.binary_head is not None
     ids = torch.arange(20)[None]
     expected, _ = headless(folder)(ids)
@@ -79,8 +96,13 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
     torch.testing.assert_close(got, expected)
     start.model.score(got[0], torch.zeros(20, 4))
     torch.rand(3)  # whatever was drawn before, the seed determines the new weights
-    again = start_checkpoint(files(tmp_path, folder), LEXICAL, [], CPU).model.state_dict()
-    assert all(torch.equal(again[name], value) for name, value in start.model.state_dict().items())
+    again = start_checkpoint(
+        files(tmp_path, folder), LEXICAL, [], CPU
+    ).model.state_dict()
+    assert all(
+        torch.equal(again[name], value)
+        for name, value in start.model.state_dict().items()
+    )
 
 
 def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
@@ -96,7 +118,11 @@ def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
     assert kept.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
     assert start.word_vectors is not None
     plain = start_checkpoint(files(tmp_path, language_model), Recipe(), [], CPU)
-    assert (plain.model.match_embedding, plain.settings.match, plain.word_vectors) == (None, False, None)
+    assert (plain.model.match_embedding, plain.settings.match, plain.word_vectors) == (
+        None,
+        False,
+        None,
+    )
 
 
 @pytest.mark.parametrize("base", ["lesser_scanner", "tiny_checkpoint"])
@@ -106,7 +132,9 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
     folder = request.getfixturevalue(base)
     own = load_checkpoint(folder, device=CPU)
     start = start_checkpoint(files(tmp_path, folder), SOFT, [], CPU)
-    assert start.settings == replace(own.settings, prior=True, surroundings=True, soft=True)
+    assert start.settings == replace(
+        own.settings, prior=True, surroundings=True, soft=True
+    )
     assert start.word_vectors is not None
     ids, features = torch.arange(20)[None], torch.randn(1, 20, SOFT_FEATURES)
     prior = torch.randn(20, start.model.prior_width)
@@ -115,10 +143,19 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         expected = own.model.score(hidden, prior[:, :4] if own.settings.prior else None)
         hidden, _ = start.model(ids, None, ids % 7, match_features=features)
         torch.testing.assert_close(start.model.score(hidden[0], prior), expected)
-    assert start_checkpoint(files(tmp_path, folder), Recipe(), [], CPU).settings == own.settings
+    assert (
+        start_checkpoint(files(tmp_path, folder), Recipe(), [], CPU).settings
+        == own.settings
+    )
     # a base with its own table keeps it, whatever the recipe says
     grown = tmp_path / "grown"
-    save_checkpoint(grown, start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors)
+    save_checkpoint(
+        grown,
+        start.model,
+        start.settings,
+        start.tokenizer,
+        word_vectors=start.word_vectors,
+    )
     for recipe in (SOFT, Recipe()):
         again = start_checkpoint(files(tmp_path, grown), recipe, [], CPU)
         assert again.settings.soft
@@ -126,7 +163,11 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
 
 
 def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_is_the_base_s(
-    tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
+    tmp_path: Path,
+    tiny_checkpoint: Path,
+    lesser_scanner: Path,
+    shape: Path,
+    documents: list[Document],
 ) -> None:
     def of(settings: ScannerSettings) -> tuple[int, float]:
         return settings.least_units, settings.text_weight
@@ -134,9 +175,17 @@ def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_
     recipe = replace(LEXICAL, lexical_least_units=200, reanchor_tokens=999)
     own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
     assert own.settings.reanchor_tokens == 64
-    assert of(own.settings) == of(load_checkpoint(tiny_checkpoint, device=CPU).settings) == (60, 0.5)
-    assert of(start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings) == (200, 0.0)
-    new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
+    assert (
+        of(own.settings)
+        == of(load_checkpoint(tiny_checkpoint, device=CPU).settings)
+        == (60, 0.5)
+    )
+    assert of(
+        start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings
+    ) == (200, 0.0)
+    new = start_checkpoint(
+        files(tmp_path / "new", config=shape), recipe, documents, CPU
+    )
     assert of(new.settings) == (200, 0.0)
 
 
@@ -150,7 +199,8 @@ def test_from_nothing_a_vocabulary_is_learnt_once(
     again = start_checkpoint(files(out, config=shape), LEXICAL, [], CPU)
     assert again.tokenizer.to_str() == first.tokenizer.to_str()
     np.testing.assert_array_equal(
-        again.model.backbone.embedding.weight.detach(), first.model.backbone.embedding.weight.detach()
+        again.model.backbone.embedding.weight.detach(),
+        first.model.backbone.embedding.weight.detach(),
     )
     assert list(out.glob("*.part")) == []
 
@@ -192,7 +242,9 @@ def changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
 def test_paths_may_move(run_files: RunFiles, tmp_path: Path) -> None:
     elsewhere = Path(shutil.copytree(tmp_path, tmp_path / "elsewhere"))
     (elsewhere / "a.jsonl").rename(elsewhere / "renamed.jsonl")
-    assert not changed(inputs_of(run_files), inputs_of(files_in(elsewhere, "renamed.jsonl")))
+    assert not changed(
+        inputs_of(run_files), inputs_of(files_in(elsewhere, "renamed.jsonl"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +256,9 @@ def test_paths_may_move(run_files: RunFiles, tmp_path: Path) -> None:
         ("shape.json", "--config"),
     ],
 )
-def test_other_content_is_told_by_option(run_files: RunFiles, tmp_path: Path, name: str, option: str) -> None:
+def test_other_content_is_told_by_option(
+    run_files: RunFiles, tmp_path: Path, name: str, option: str
+) -> None:
     before = inputs_of(run_files)
     (tmp_path / name).write_text("other", encoding="utf-8")
     assert changed(before, inputs_of(run_files)) == [option]
@@ -221,7 +275,9 @@ def test_a_base_is_its_files(tiny_checkpoint: Path, tmp_path: Path) -> None:
         return inputs_of(RunFiles([], [], tmp_path, str(folder), None))["--base"]
 
     recorded = Path(shutil.copytree(tiny_checkpoint, tmp_path / "recorded"))
-    (recorded / "model.safetensors").write_bytes(b"its digest is in config.json, and loading checks it")
+    (recorded / "model.safetensors").write_bytes(
+        b"its digest is in config.json, and loading checks it"
+    )
     assert of(recorded) == of(tiny_checkpoint)
     old = Path(shutil.copytree(tiny_checkpoint, tmp_path / "old"))
     config = json.loads((old / "config.json").read_bytes())
@@ -241,5 +297,7 @@ TOKENIZER = train_tokenizer(["the cat sat on the mat", "the dog sat"], 270)
 @settings(max_examples=30)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_comes_back(text: str) -> None:
-    assert TOKENIZER.decode(TOKENIZER.encode(text).ids, skip_special_tokens=False) == text
+    assert (
+        TOKENIZER.decode(TOKENIZER.encode(text).ids, skip_special_tokens=False) == text
+    )
     assert (TOKENIZER.get_vocab_size(), len(TOKENIZER.encode(" the").ids)) == (270, 1)

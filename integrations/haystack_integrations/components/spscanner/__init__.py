@@ -4,6 +4,9 @@ from spscanner_rag.retrieval import needed
 
 needed("haystack", "haystack_integrations.components.spscanner", "haystack")
 
-from haystack_integrations.components.spscanner.components import SPScannerExtractor, SPScannerRanker  # noqa: E402
+from haystack_integrations.components.spscanner.components import (  # noqa: E402, RUF100
+    SPScannerExtractor,
+    SPScannerRanker,
+)
 
 __all__ = ["SPScannerExtractor", "SPScannerRanker"]

@@ -4,7 +4,9 @@ from spscanner_rag.retrieval import needed
 
 needed("llama_index.core", "llama_index.postprocessor.spscanner", "llama-index")
 
-from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor  # noqa: E402
-from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402
+from llama_index.postprocessor.spscanner.base import (  # noqa: E402, RUF100
+    SPScannerPostprocessor,
+)
+from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402, RUF100
 
 __all__ = ["SPScannerPostprocessor", "ScannedNode"]

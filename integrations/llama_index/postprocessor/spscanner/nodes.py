@@ -36,7 +36,8 @@ AUTO = "auto"  # the `document_key` that joins the pages of a file to one docume
 _FILES = ("file_path", "file_name")
 _PAGES = ("page_label", "page")  # the keys that LlamaIndex's readers use
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
-_MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
+# maximum white space, in characters, that a splitter may drop before the first chunk
+_MOST_BEFORE = 64
 
 GroupBy = Literal["document", "node"]
 
@@ -46,7 +47,10 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
     found = []
     for number, node in enumerate(nodes):
         if not isinstance(node, BaseNode | NodeWithScore):
-            raise TypeError(f"nodes[{number}] is {kind_of(node)}; expected a NodeWithScore or a node")
+            raise TypeError(
+                f"nodes[{number}] is {kind_of(node)}; expected a NodeWithScore or a"
+                " node"
+            )
         found.append(NodeWithScore(node=node) if isinstance(node, BaseNode) else node)
     return found
 
@@ -54,7 +58,10 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
 def kind_of(value: object) -> str:
     """What a value is that is not a node, for error messages."""
     if hasattr(value, "page_content"):
-        return "a LangChain Document (convert it: Document(text=it.page_content, metadata=it.metadata))"
+        return (
+            "a LangChain Document (convert it: Document(text=it.page_content,"
+            " metadata=it.metadata))"
+        )
     return type(value).__name__
 
 
@@ -78,7 +85,10 @@ def source_id(node: BaseNode) -> str:
 
 
 def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
-    """A key that is equal for nodes whose documents are read as one text; None if a document is read alone."""
+    """A key that is equal for nodes whose documents are read as one text.
+
+    None if a document is read alone.
+    """
     if document_key != AUTO:
         value = None if document_key is None else node.metadata.get(document_key)
         return value if isinstance(value, str | int | float | None) else repr(value)
@@ -96,7 +106,9 @@ def read_nodes(
 ) -> list[ReadText[NodeWithScore]]:
     """Join the nodes of each document, or of each `group_of`, within its whole text if that is available."""
     wholes = WholeDocuments(documents.values())
-    pieces, owners = _pieces([wholes.tied(scored) for scored in nodes] if documents else nodes, document_key)
+    pieces, owners = _pieces(
+        [wholes.tied(scored) for scored in nodes] if documents else nodes, document_key
+    )
     sources: dict[Hashable, str] = {}
     if group_by == "node":
         pieces = [replace(piece, group=number) for number, piece in enumerate(pieces)]
@@ -123,8 +135,15 @@ class WholeDocuments:
         if source_id(node) in self._ids:
             return scored
         text = text_of(node)
-        among = next((self._of_file[file] for file in _files_of(node) if file in self._of_file), [])
-        found = {source_id(whole): whole for whole in among if text and text in text_of(whole)}
+        among = next(
+            (self._of_file[file] for file in _files_of(node) if file in self._of_file),
+            [],
+        )
+        found = {
+            source_id(whole): whole
+            for whole in among
+            if text and text in text_of(whole)
+        }
         if len(found) != 1:
             return scored
         _, whole = found.popitem()  # or a chunk of it
@@ -143,15 +162,24 @@ def by_id(nodes: Iterable[BaseNode], name: str = "documents") -> dict[str, BaseN
     own: dict[str, BaseNode] = {}
     for node in nodes:
         known = own.setdefault(node.node_id, node)
-        if known is not node and (text_of(known), known.metadata) != (text_of(node), node.metadata):
+        if known is not node and (text_of(known), known.metadata) != (
+            text_of(node),
+            node.metadata,
+        ):
             raise ValueError(
-                f"{name}: got two different ones with the id {node.node_id!r}; expected a different id for each"
+                f"{name}: got two different ones with the id {node.node_id!r}; expected"
+                " a different id for each"
             )
     return own
 
 
-def _whole_text(name: str, documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None) -> str:
-    """A document's text, or the text of all of its nodes in the store; empty if neither is available."""
+def _whole_text(
+    name: str, documents: Mapping[str, BaseNode], docstore: BaseDocumentStore | None
+) -> str:
+    """A document's text, or the text of all of its nodes in the store.
+
+    Empty if neither is available.
+    """
     text = text_of(documents[name]) if name in documents else ""
     if text or docstore is None:
         return text
@@ -159,13 +187,21 @@ def _whole_text(name: str, documents: Mapping[str, BaseNode], docstore: BaseDocu
     if document is not None:
         return text_of(document)
     info = docstore.get_ref_doc_info(name)
-    nodes = [] if info is None else docstore.get_nodes(list(info.node_ids), raise_error=False)
+    nodes = (
+        []
+        if info is None
+        else docstore.get_nodes(list(info.node_ids), raise_error=False)
+    )
     pieces, _ = _pieces([NodeWithScore(node=node) for node in nodes], None)
     joined = join_pieces(pieces)
     if len(joined) != 1 or len(joined[0].runs) != 1:
         return ""
     before = joined[0].runs[0].source_start
-    return "" if before is None or before > _MOST_BEFORE else "\n" * before + joined[0].text
+    return (
+        ""
+        if before is None or before > _MOST_BEFORE
+        else "\n" * before + joined[0].text
+    )
 
 
 def _pieces(
@@ -178,13 +214,18 @@ def _pieces(
         known = best.get((name, text))
         if text and (known is None or (scored.score or 0.0) > (known.score or 0.0)):
             best[name, text] = scored
-    pieces = [_piece(scored.node, text, document_key) for (_, text), scored in best.items()]
+    pieces = [
+        _piece(scored.node, text, document_key) for (_, text), scored in best.items()
+    ]
     return pieces, list(best.values())
 
 
 def _piece(node: BaseNode, text: str, document_key: str | None) -> Piece:
     whole = related(node, NodeRelationship.SOURCE) is None
-    before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
+    before, after = (
+        related(node, NodeRelationship.PREVIOUS),
+        related(node, NodeRelationship.NEXT),
+    )
     start = 0 if whole else _start(node, text)
     return Piece(
         text=text,
@@ -196,18 +237,32 @@ def _piece(node: BaseNode, text: str, document_key: str | None) -> Piece:
         previous=before.node_id if before else None,
         next=after.node_id if after else None,
         page=page_label(node.metadata, _PAGES) is not None,
-        # Splitters link the chunks of one document, so a first chunk without links is the only one.
+        # Splitters link the chunks of one document, so a first chunk without links is
+        # the only one.
         last=whole or (after is None and (before is not None or start == 0)),
     )
 
 
 def _start(node: BaseNode, text: str) -> int | None:
-    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    if not isinstance(start, int) or not isinstance(end, int) or start < 0 or end - start != len(text):
+    start, end = (
+        getattr(node, "start_char_idx", None),
+        getattr(node, "end_char_idx", None),
+    )
+    if (
+        not isinstance(start, int)
+        or not isinstance(end, int)
+        or start < 0
+        or end - start != len(text)
+    ):
         return None  # unknown, or the text has been changed
     parent = related(node, NodeRelationship.PARENT)
-    if parent is not None and parent.node_id != source_id(node) and ID_KEY not in node.metadata:
-        # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE is the document.
+    if (
+        parent is not None
+        and parent.node_id != source_id(node)
+        and ID_KEY not in node.metadata
+    ):
+        # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE
+        # is the document.
         return None
     return start
 
@@ -215,7 +270,8 @@ def _start(node: BaseNode, text: str) -> int | None:
 class ScannedNode(NodeWithScore):
     """A node with its scores for one question.
 
-    The node itself does not depend on the question: retrievers that fuse results match it by ``hash`` or id.
+    The node itself does not depend on the question: retrievers that fuse results match
+    it by ``hash`` or id.
 
     Attributes
     ----------
@@ -223,12 +279,12 @@ class ScannedNode(NodeWithScore):
         The node, and the score of its best sentence, from 0 to 1: the sigmoid of ``logit``.
     logit : float
         The scanner's output for its best sentence; may be negative.
-    document_score : float
-        The score of the best sentence of its whole document, whether or not that sentence was selected.
-    retrieval_score : float or None
-        The score that it was retrieved with, if there was one and ``keep_retrieval_score`` is set.
-    answerable : float or None
-        The probability that its document answers the question; None if the scorer does not report it.
+    document_score : float The score of the best sentence of its whole document, whether
+        or not that sentence was selected.
+    retrieval_score : float or None The score that it was retrieved with, if there was
+        one and ``keep_retrieval_score`` is set.
+    answerable : float or None The probability that its document answers the question;
+        None if the scorer does not report it.
     """
 
     logit: float
@@ -243,9 +299,17 @@ class ScannedNode(NodeWithScore):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """A copy of the node's metadata with the scores; to change the node, write to ``node.metadata``."""
-        scores = {key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS}
-        return {**self.node.metadata, **{key: value for key, value in scores.items() if value is not None}}
+        """A copy of the node's metadata with the scores.
+
+        To change the node, write to ``node.metadata``.
+        """
+        scores = {
+            key: getattr(self, key.removeprefix("spscanner_")) for key in SCORE_KEYS
+        }
+        return {
+            **self.node.metadata,
+            **{key: value for key, value in scores.items() if value is not None},
+        }
 
 
 class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
@@ -256,14 +320,19 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     def __init__(self, keep_retrieval_score: bool) -> None:
         super().__init__(keep_retrieval_score)
         self._numbers: dict[str, int] = {}  # id of a sentence -> its index in found
-        self._hashes: dict[int, str] = {}  # hash of each node by its id(): hashing a long document is slow
+        self._hashes: dict[
+            int, str
+        ] = {}  # hash of each node by its id(): hashing a long document is slow
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
         """Add a sentence; of two with the same id and text, keep the one with the higher score."""
         node = text.items[hit.place.piece].node
         name = self._sentence_id(hit, node)
-        while name in self._numbers and self.found[self._numbers[name]].node.get_content() != hit.text:
+        while (
+            name in self._numbers
+            and self.found[self._numbers[name]].node.get_content() != hit.text
+        ):
             name += "#2"  # a different text has this id
         number = self._numbers.setdefault(name, len(self.found))
         if number == len(self.found):
@@ -273,7 +342,12 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
     @override
     def add_piece(
-        self, best: Hit, text: ReadText[NodeWithScore], piece: int, content: str, saved: Mapping[str, float]
+        self,
+        best: Hit,
+        text: ReadText[NodeWithScore],
+        piece: int,
+        content: str,
+        saved: Mapping[str, float],
     ) -> None:
         node = text.items[piece].node
         if saved:
@@ -296,20 +370,29 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     def own_score(self, item: NodeWithScore) -> float | None:
         return item.score
 
-    def _sentence(self, name: str, hit: Hit, text: ReadText[NodeWithScore]) -> ScannedNode:
+    def _sentence(
+        self, name: str, hit: Hit, text: ReadText[NodeWithScore]
+    ) -> ScannedNode:
         node = text.items[hit.place.piece].node
-        metadata = result_metadata(node.metadata) | {ID_KEY: name} | self.place(hit, text)
+        metadata = (
+            result_metadata(node.metadata) | {ID_KEY: name} | self.place(hit, text)
+        )
         source = related(node, NodeRelationship.SOURCE)
         if source is None:
             source = self._info(node)
         else:
-            source = source.model_copy(update={"metadata": result_metadata(source.metadata)})
+            source = source.model_copy(
+                update={"metadata": result_metadata(source.metadata)}
+            )
         sentence = TextNode(
             id_=name,
             text=hit.text,
             start_char_idx=hit.place.source_start,
             end_char_idx=hit.place.source_end,
-            relationships={NodeRelationship.SOURCE: source, NodeRelationship.PARENT: self._info(node)},
+            relationships={
+                NodeRelationship.SOURCE: source,
+                NodeRelationship.PARENT: self._info(node),
+            },
             **_with_metadata(node, metadata),
             **{key: getattr(node, key) for key in _TEMPLATES if hasattr(node, key)},
         )
@@ -355,8 +438,14 @@ def _pruned(node: BaseNode, text: str, saved: Mapping[str, float]) -> BaseNode:
     changed = {
         **_with_metadata(node, {**result_metadata(node.metadata), **saved}),
         "relationships": dict(node.relationships),
-        "embedding": None,  # that of the node is for its whole text, and so are its offsets
-        **{name: None for name in ("start_char_idx", "end_char_idx") if hasattr(node, name)},
+        "embedding": (
+            None
+        ),  # that of the node is for its whole text, and so are its offsets
+        **{
+            name: None
+            for name in ("start_char_idx", "end_char_idx")
+            if hasattr(node, name)
+        },
     }
     copy = node.model_copy(update=changed)
     copy.set_content(text)
@@ -368,6 +457,10 @@ def _with_metadata(node: BaseNode, metadata: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {"metadata": metadata}
     for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
         excluded = getattr(node, name)
-        own = (key for key in metadata if key.startswith("spscanner_") and key not in excluded)
+        own = (
+            key
+            for key in metadata
+            if key.startswith("spscanner_") and key not in excluded
+        )
         fields[name] = [*excluded, *own]
     return fields

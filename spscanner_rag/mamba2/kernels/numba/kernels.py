@@ -1,7 +1,7 @@
 """The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``.
 
-They run in as many threads as torch uses. These are Python threads: some of numba's own thread pools cannot be
-used by two threads at once, and some do not survive a fork.
+They run in as many threads as torch uses. These are Python threads: some of numba's own
+thread pools cannot be used by two threads at once, and some do not survive a fork.
 """
 
 from __future__ import annotations
@@ -19,8 +19,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2.kernels.numba.steps import convolve_rows, gated_norm_rows, norm_rows, scan_heads
-from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, tail_after, time_steps
+from spscanner_rag.mamba2.kernels.numba.steps import (
+    convolve_rows,
+    gated_norm_rows,
+    norm_rows,
+    scan_heads,
+)
+from spscanner_rag.mamba2.kernels.torch import (
+    Kernels,
+    ScanOperands,
+    tail_after,
+    time_steps,
+)
 from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
@@ -65,7 +75,10 @@ def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) 
         for arguments in share:
             function(*arguments)
 
-    others = [_pool(os.getpid()).submit(run, tasks[first::threads]) for first in range(1, threads)]
+    others = [
+        _pool(os.getpid()).submit(run, tasks[first::threads])
+        for first in range(1, threads)
+    ]
     run(own)
     for other in others:
         other.result()
@@ -73,7 +86,10 @@ def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) 
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads beside the caller's. A forked child has none of its parent's threads, so it makes new ones."""
+    """The threads beside the caller's.
+
+    A forked child has none of its parent's threads, so it makes new ones.
+    """
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
@@ -84,28 +100,46 @@ class NumbaKernels(Kernels):
     packs = True
 
     def convolve(
-        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+        self,
+        conv1d: nn.Conv1d,
+        xBC: Tensor,
+        tail: Tensor,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Use `convolve_rows`."""
         if torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
         batch, tokens, channels = xBC.shape
         out = torch.empty(batch, tokens, channels, dtype=xBC.dtype)
-        weight = numbers(conv1d.weight[:, 0].float().t().contiguous())  # (d_conv, conv_dim)
-        bias = np.zeros(channels, np.float32) if conv1d.bias is None else numbers(conv1d.bias.float())
+        weight = numbers(
+            conv1d.weight[:, 0].float().t().contiguous()
+        )  # (d_conv, conv_dim)
+        bias = (
+            np.zeros(channels, np.float32)
+            if conv1d.bias is None
+            else numbers(conv1d.bias.float())
+        )
         before = numbers(tail.to(xBC.dtype).contiguous())
         written = numbers(out)
         tasks = []
         for row in range(batch):
             inputs, stride = flat(xBC[row])
-            sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
+            sequence = (
+                np.empty(0, np.int32)
+                if sequence_index is None
+                else sequence_index[row].numpy()
+            )
             fixed = (inputs, stride, before[row], weight, bias, sequence, written[row])
             tasks += [(*fixed, *part) for part in parts(tokens, LEAST_ROWS)]
         in_threads(convolve_rows, tasks)
         return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
-        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+        self,
+        operands: ScanOperands,
+        state: Tensor,
+        config: Mamba2Config,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Use `scan_heads`."""
         if torch.is_grad_enabled():
@@ -124,9 +158,24 @@ class NumbaKernels(Kernels):
         out = torch.empty(y.shape, dtype=z.dtype)
         gate, stride = flat(z.flatten(0, -2))
         weight, epsilon = numbers(norm.weight.float()), np.float32(norm.epsilon)
-        values, written = numbers(y.reshape(-1, d_inner)), numbers(out.view(-1, d_inner))
-        fixed = (values, gate, stride, weight, norm.groups, epsilon, norm.norm_before_gate, written)
-        in_threads(gated_norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        values, written = (
+            numbers(y.reshape(-1, d_inner)),
+            numbers(out.view(-1, d_inner)),
+        )
+        fixed = (
+            values,
+            gate,
+            stride,
+            weight,
+            norm.groups,
+            epsilon,
+            norm.norm_before_gate,
+            written,
+        )
+        in_threads(
+            gated_norm_rows,
+            [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)],
+        )
         return out
 
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
@@ -136,8 +185,15 @@ class NumbaKernels(Kernels):
         size = x.shape[-1]
         out = torch.empty(x.shape, dtype=norm.weight.dtype)
         values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))
-        fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
-        in_threads(norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        fixed = (
+            values,
+            numbers(norm.weight.float()),
+            np.float32(norm.epsilon),
+            written,
+        )
+        in_threads(
+            norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)]
+        )
         return out
 
 
@@ -145,18 +201,33 @@ load_kernels = NumbaKernels
 
 
 def scan_rows(
-    inputs: Sequence[Tensor], D: Tensor, dt: Tensor, decay: Tensor, state: Tensor, out: Tensor
+    inputs: Sequence[Tensor],
+    D: Tensor,
+    dt: Tensor,
+    decay: Tensor,
+    state: Tensor,
+    out: Tensor,
 ) -> None:
-    """`scan_heads` for a batch of ``inputs`` x, B and C; ``state`` changes, ``out`` is written."""
+    """`scan_heads` for a batch of ``inputs`` x, B and C.
+
+    ``state`` changes, ``out`` is written.
+    """
     batch, _, heads, headdim = inputs[0].shape
     times, factors = dt.contiguous().numpy(), decay.contiguous().numpy()
-    skip = np.ascontiguousarray(np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim)))
+    skip = np.ascontiguousarray(
+        np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim))
+    )
     results = (state.numpy(), numbers(out))
     tasks = []
     for row in range(batch):
-        arrays, strides = zip(*(flat(part[row].flatten(1)) for part in inputs), strict=True)
+        arrays, strides = zip(
+            *(flat(part[row].flatten(1)) for part in inputs), strict=True
+        )
         fixed = (*arrays, *strides, times[row], factors[row], skip, inputs[1].shape[2])
-        tasks += [(*fixed, *(result[row] for result in results), *part) for part in parts(heads, 1)]
+        tasks += [
+            (*fixed, *(result[row] for result in results), *part)
+            for part in parts(heads, 1)
+        ]
     in_threads(scan_heads, tasks)
 
 

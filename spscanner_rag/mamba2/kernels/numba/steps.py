@@ -1,13 +1,14 @@
 """The steps of a Mamba-2 layer, compiled by numba: convolution, norms and the state-space operator.
 
-A flat array holds the rows of a matrix, one for each token, at a distance of ``stride`` numbers, which is more
-than their width if they are a part of a projection's output. Numbers are float32, or bfloat16 given as uint16;
-sums are float32. States are matrices of rows and lanes in flat arrays, swept over the tokens of a run in parts
-that stay in registers.
+A flat array holds the rows of a matrix, one for each token, at a distance of ``stride``
+numbers, which is more than their width if they are a part of a projection's output.
+Numbers are float32, or bfloat16 given as uint16; sums are float32. States are matrices
+of rows and lanes in flat arrays, swept over the tokens of a run in parts that stay in
+registers.
 """
 
 # numba compiles these functions: their types are those of their arguments.
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN201, ANN202  # noqa: RUF100
 
 from __future__ import annotations
 
@@ -32,18 +33,21 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
 )
 
 ROWS = 8
-"""Rows of a matrix that stay in registers over the tokens of a run; `sweep_part` is written for this number."""
+"""Rows of a matrix that stay in registers over the tokens of a run; `sweep_part` is
+written for this number."""
 
 SMALLEST = np.float32(1e-30)
-"""Smaller numbers in a state are set to 0 now and then, before they become denormal numbers, with which a
-processor computes many times more slowly."""
+"""Smaller numbers in a state are set to 0 now and then, before they become denormal
+numbers, with which a processor computes many times more slowly."""
 
 BLOCK_TOKENS = 32
-"""Number of tokens whose inputs to a head stay in the cache while its state is advanced, some rows at a time."""
+"""Number of tokens whose inputs to a head stay in the cache while its state is
+advanced, some rows at a time."""
 
 SMALLEST_PRODUCT = np.float32(1e-15)
-"""The decays of tokens that are read together are multiplied, and the state gets the product at their end. A group
-of tokens ends before the product would become smaller than this."""
+"""The decays of tokens that are read together are multiplied, and the state gets the
+product at their end. A group of tokens ends before the product would become smaller
+than this."""
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -52,16 +56,21 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, last):
     """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
 
-    ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps, channels), float32, ``out``
-    (tokens, channels). If ``sequence``, (tokens,), is not empty, a token reads only its own number; ``before``: 0.
+    ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps,
+    channels), float32, ``out`` (tokens, channels). If ``sequence``, (tokens,), is not
+    empty, a token reads only its own number; ``before``: 0.
     """
     taps, channels = weight.shape
     vectors = channels - channels % LANES
     for token in range(first, last):
-        tap = taps - 1  # the first that reads a token of the same sequence: numbers do not decrease
+        tap = (
+            taps - 1
+        )  # the first that reads a token of the same sequence: numbers do not decrease
         while tap > 0:
             source = token + tap - taps
-            if len(sequence) and sequence[token] != (sequence[source] if source >= 0 else 0):
+            if len(sequence) and sequence[token] != (
+                sequence[source] if source >= 0 else 0
+            ):
                 break
             tap -= 1
         for c in range(0, vectors, LANES):
@@ -70,7 +79,11 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
                 source = token + i - taps + 1
                 if source >= 0:
                     value = total(
-                        value, product(load(weight, i * channels + c), load(inputs, source * stride + c))
+                        value,
+                        product(
+                            load(weight, i * channels + c),
+                            load(inputs, source * stride + c),
+                        ),
                     )
                 else:
                     read = load(before, (source + taps - 1) * channels + c)
@@ -80,13 +93,19 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
             number = bias[c]
             for i in range(tap, taps):
                 source = token + i - taps + 1
-                value = inputs[source * stride + c] if source >= 0 else before[source + taps - 1, c]
+                value = (
+                    inputs[source * stride + c]
+                    if source >= 0
+                    else before[source + taps - 1, c]
+                )
                 number += weight[i, c] * as_float32(value)
             out[token, c] = as_kind_of(out, silu(number))
 
 
 @compiled(SUMS, keep=True)
-def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, out, first, last):
+def gated_norm_rows(
+    y, z, z_stride, weight, groups, epsilon, norm_before_gate, out, first, last
+):
     """RMS norm with a SiLU gate of the rows ``first`` to ``last``, each of ``groups`` parts normed separately.
 
     ``y`` and ``out`` are (rows, d_inner), ``weight`` is (d_inner,), float32.
@@ -100,7 +119,15 @@ def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, o
         for c in range(0, vectors, LANES):
             gates = silu_of(load(z, z_at + c))
             store(gate, c, gates)
-            store(value, c, load(y, at + c) if norm_before_gate else product(load(y, at + c), gates))
+            store(
+                value,
+                c,
+                (
+                    load(y, at + c)
+                    if norm_before_gate
+                    else product(load(y, at + c), gates)
+                ),
+            )
         for c in range(vectors, d_inner):
             gate[c] = silu(as_float32(z[z_at + c]))
             value[c] = as_float32(y[row, c]) * (_ONE if norm_before_gate else gate[c])
@@ -114,9 +141,15 @@ def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, o
                 part[c] *= scale * factors[c]
         for c in range(0, vectors, LANES):
             values = load(value, c)
-            store(out, at + c, product(values, load(gate, c)) if norm_before_gate else values)
+            store(
+                out,
+                at + c,
+                product(values, load(gate, c)) if norm_before_gate else values,
+            )
         for c in range(vectors, d_inner):
-            out[row, c] = as_kind_of(out, value[c] * (gate[c] if norm_before_gate else _ONE))
+            out[row, c] = as_kind_of(
+                out, value[c] * (gate[c] if norm_before_gate else _ONE)
+            )
 
 
 @compiled(SUMS, keep=True)
@@ -140,7 +173,21 @@ def rounded(size, unit):
 
 
 @compiled(CONTRACT)
-def sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out, lane, lane_step, count):
+def sweep_part(
+    h,
+    at,
+    width,
+    scale,
+    entering,
+    leaving,
+    row,
+    row_step,
+    lanes,
+    out,
+    lane,
+    lane_step,
+    count,
+):
     """Advance `ROWS` times `LANES` numbers of a state, which stay in registers, over ``count`` tokens."""
     a = spread(scale)
     h0 = flushed(product(a, load(h, at)), SMALLEST)
@@ -183,26 +230,49 @@ def sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out
 
 
 @compiled(CONTRACT, keep=True)
-def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, out, first, last):
+def scan_heads(
+    x,
+    B,
+    C,
+    x_stride,
+    B_stride,
+    C_stride,
+    dt,
+    decay,
+    skip,
+    groups,
+    state,
+    out,
+    first,
+    last,
+):
     """The state-space operator (`spscanner_rag.mamba2.ssd`) of the heads ``first`` to ``last``, token by token.
 
-    ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt`` and ``decay``, exp(dt A),
-    (tokens, heads), ``skip`` (heads, headdim), ``state`` (heads, headdim, d_state), float32, changed in place,
-    ``out`` (tokens, heads, headdim).
+    ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt``
+    and ``decay``, exp(dt A), (tokens, heads), ``skip`` (heads, headdim), ``state``
+    (heads, headdim, d_state), float32, changed in place, ``out`` (tokens, heads,
+    headdim).
 
-    With P_t the product of the decays of the tokens up to t that are read together, the state h_t is kept as
-    h_t / P_t, which needs no product with a decay: h_t / P_t = h_(t-1) / P_(t-1) + B_t dt_t x_t / P_t.
+    With P_t the product of the decays of the tokens up to t that are read together, the
+    state h_t is kept as h_t / P_t, which needs no product with a decay: h_t / P_t =
+    h_(t-1) / P_(t-1) + B_t dt_t x_t / P_t.
     """
     tokens, heads = dt.shape
     _, headdim, d_state = state.shape
     width, rows = rounded(headdim, LANES), rounded(d_state, ROWS)
     whole = headdim - headdim % LANES
-    h = np.zeros((last - first, rows, width), np.float32)  # the states: headdim is innermost
-    ahead = np.ones(last - first, np.float32)  # the product that each head's state still lacks
+    h = np.zeros(
+        (last - first, rows, width), np.float32
+    )  # the states: headdim is innermost
+    ahead = np.ones(
+        last - first, np.float32
+    )  # the product that each head's state still lacks
     driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x, divided by the product
     y = np.zeros(BLOCK_TOKENS * width, np.float32)
     products = np.ones(BLOCK_TOKENS, np.float32)
-    pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)  # B and C, by rows of the state
+    pairs = np.zeros(
+        rows * BLOCK_TOKENS * 2, np.float32
+    )  # B and C, by rows of the state
     pairs_C = pairs[ROWS:]
     for head in range(first, last):
         h[head - first, :d_state, :headdim] = state[head].T
@@ -215,7 +285,9 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                 for t in range(count):
                     B_at = (start + t) * B_stride + group * d_state
                     C_at = (start + t) * C_stride + group * d_state
-                    _interleave(B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t)
+                    _interleave(
+                        B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t
+                    )
             own = h[head - first].reshape(-1)
             begin = 0
             while begin < count:  # tokens that are read together
@@ -249,7 +321,13 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                 to, skip_at = ((start + t) * heads + head) * headdim, head * headdim
                 for p in range(0, whole, LANES):
                     skipped = product(load(x, x_at + p), load(skip, skip_at + p))
-                    store(out, to + p, total(product(load(y, from_y + p), spread(products[t])), skipped))
+                    store(
+                        out,
+                        to + p,
+                        total(
+                            product(load(y, from_y + p), spread(products[t])), skipped
+                        ),
+                    )
                 for p in range(whole, headdim):
                     skipped = as_float32(x[x_at + p]) * skip[head, p]
                     number = y[from_y + p] * products[t] + skipped

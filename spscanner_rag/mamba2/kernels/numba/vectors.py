@@ -1,11 +1,12 @@
 """Functions that numba compiles: their options, and vectors of float32 numbers as values in them.
 
-A loop over an array leaves it to the compiler whether a value stays in a register. A `Vector` always does, so
-that the state of a recurrence need not be written to memory and read again at every token.
+A loop over an array leaves it to the compiler whether a value stays in a register. A
+`Vector` always does, so that the state of a recurrence need not be written to memory
+and read again at every token.
 """
 
 # numba compiles these functions: their types are those of their arguments.
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN201, ANN202  # noqa: RUF100
 
 from __future__ import annotations
 
@@ -15,15 +16,26 @@ from numba import njit
 from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
-CONTRACT = {"contract", "nsz"}  # a product and a sum may become one instruction; 0 has no sign
+CONTRACT = {
+    "contract",
+    "nsz",
+}  # a product and a sum may become one instruction; 0 has no sign
 SUMS = CONTRACT | {"reassoc"}  # sums in any order too, so that they can be vectors
 
 
 def compiled(flags, *, inline="never", keep=False):
-    """Compile a function when it is first called; ``keep`` the code on disk for later processes."""
+    """Compile a function when it is first called.
+
+    ``keep`` the code on disk for later processes.
+    """
 
     def compile_function(function):
-        options = {"nogil": True, "error_model": "numpy", "fastmath": flags, "inline": inline}
+        options = {
+            "nogil": True,
+            "error_model": "numpy",
+            "fastmath": flags,
+            "inline": inline,
+        }
         try:
             return njit(function, cache=keep, **options)
         except RuntimeError:  # neither this folder nor the user's cache is writable
@@ -68,20 +80,27 @@ else:  # NUMBA_CPU_FEATURES makes numba compile for another processor
     _WIDE = "+avx512f" in config.CPU_FEATURES.split(",")
 
 LANES = 32 if _WIDE else 8
-"""Numbers in a vector: two registers of a processor with AVX-512, one of AVX2, two of NEON."""
+"""Numbers in a vector: two registers of a processor with AVX-512, one of AVX2, two
+of NEON."""
 
 TO_INTEGER = np.float32(1.5 * 2**23)
-"""Added to a float32 number of less than 2**22, it leaves the nearest integer in the lowest bits."""
+"""Added to a float32 number of less than 2**22, it leaves the nearest integer in the
+lowest bits."""
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_BITS, _HALVES = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(16), LANES)
+_BITS, _HALVES = (
+    ir.VectorType(ir.IntType(32), LANES),
+    ir.VectorType(ir.IntType(16), LANES),
+)
 
 
 class Vector(types.Type):
     """The numba type of a vector of `LANES` float32 numbers."""
 
 
-register_model(Vector)(lambda manager, kind: models.PrimitiveModel(manager, kind, _VECTOR))
+register_model(Vector)(
+    lambda manager, kind: models.PrimitiveModel(manager, kind, _VECTOR)
+)
 vector = Vector(f"Vector({LANES})")
 
 
@@ -95,7 +114,9 @@ def load(typing, array, index):
         value.align = size
         if size == 4:
             return value
-        return builder.bitcast(builder.shl(builder.zext(value, _BITS), _each(16)), _VECTOR)
+        return builder.bitcast(
+            builder.shl(builder.zext(value, _BITS), _each(16)), _VECTOR
+        )
 
     return vector(array, types.intp), code
 
@@ -105,7 +126,10 @@ def store(typing, array, index, value):
     """Write a vector at ``index`` of a contiguous array of float32, or of bfloat16: rounded, ties to even."""
 
     def code(context, builder, signature, arguments):
-        (pointer, size), value = _pointer(context, builder, signature.args[0], arguments), arguments[2]
+        (pointer, size), value = (
+            _pointer(context, builder, signature.args[0], arguments),
+            arguments[2],
+        )
         if size == 2:
             bits = builder.bitcast(value, _BITS)
             odd = builder.and_(builder.lshr(bits, _each(16)), _each(1))
@@ -122,7 +146,9 @@ def repeated(typing, array, index):
     """A vector of the number at ``index`` of a contiguous float32 array."""
 
     def code(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = context.make_array(signature.args[0])(
+            context, builder, arguments[0]
+        ).data
         number = builder.load(builder.gep(data, [arguments[1]]))
         return _spread(builder, number)
 
@@ -152,7 +178,11 @@ def _arithmetic(instruction, flags=()):
 
 
 _FLAGS = sorted(CONTRACT)
-product, total, quotient = _arithmetic("fmul", _FLAGS), _arithmetic("fadd", _FLAGS), _arithmetic("fdiv")
+product, total, quotient = (
+    _arithmetic("fmul", _FLAGS),
+    _arithmetic("fadd", _FLAGS),
+    _arithmetic("fdiv"),
+)
 
 
 @intrinsic
@@ -193,7 +223,9 @@ def flushed(typing, one, least):
         one, least = arguments[0], _spread(builder, arguments[1])
         above = builder.fcmp_ordered(">", one, least)
         below = builder.fcmp_ordered("<", one, builder.fneg(least))
-        return builder.select(builder.or_(above, below), one, ir.Constant(_VECTOR, None))
+        return builder.select(
+            builder.or_(above, below), one, ir.Constant(_VECTOR, None)
+        )
 
     return vector(vector, types.float32), code
 
@@ -204,7 +236,10 @@ def _each(number):
 
 def _pointer(context, builder, array, arguments):
     if array.dtype not in (types.float32, types.uint16) or array.layout != "C":
-        raise TypeError(f"got {array}; expected a contiguous array of float32, or of bfloat16 as uint16")
+        raise TypeError(
+            f"got {array}; expected a contiguous array of float32, or of bfloat16 as"
+            " uint16"
+        )
     data = context.make_array(array)(context, builder, arguments[0]).data
     kind, size = (_VECTOR, 4) if array.dtype == types.float32 else (_HALVES, 2)
     return builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer()), size
@@ -213,21 +248,34 @@ def _pointer(context, builder, array, arguments):
 _LOG2_E = np.float32(1.44269504)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _EXP_MOST = np.float32(87.0)
-_E1, _E2, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
-_E4, _E5, _E6 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+_E1, _E2, _E3 = (
+    np.float32(1.9875691500e-4),
+    np.float32(1.3981999507e-3),
+    np.float32(8.3334519073e-3),
+)
+_E4, _E5, _E6 = (
+    np.float32(4.1665795894e-2),
+    np.float32(1.6666665459e-1),
+    np.float32(5.0000001201e-1),
+)
 _HALF, _ONE, _MINUS_ONE = np.float32(0.5), np.float32(1.0), np.float32(-1.0)
 
 
 @compiled(CONTRACT, inline="always")
 def exponential(x):
-    """exp(x) between -87 and 87, in operations that vectorize; relative error below 3e-7 (Cephes, expf)."""
+    """exp(x) between -87 and 87, in operations that vectorize.
+
+    Relative error below 3e-7 (Cephes, expf).
+    """
     x = min(max(x, -_EXP_MOST), _EXP_MOST)
     power = np.floor(x * _LOG2_E + _HALF)
     x = x - power * _LN2_HIGH
     x = x - power * _LN2_LOW
     series = ((((_E1 * x + _E2) * x + _E3) * x + _E4) * x + _E5) * x + _E6
     series = series * x * x + x + _ONE
-    return series * np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return series * np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(
+        np.float32
+    )
 
 
 @compiled(CONTRACT, inline="always")
@@ -239,7 +287,9 @@ def silu(x):
 @compiled(CONTRACT, inline="always")
 def silu_of(x):
     """`silu` of a vector, with exp(-x) as `exponential` computes it for a number."""
-    power = between(product(x, spread(_MINUS_ONE)), spread(-_EXP_MOST), spread(_EXP_MOST))
+    power = between(
+        product(x, spread(_MINUS_ONE)), spread(-_EXP_MOST), spread(_EXP_MOST)
+    )
     rounded = total(product(power, spread(_LOG2_E)), spread(TO_INTEGER))
     integers = total(rounded, spread(-TO_INTEGER))
     power = total(power, product(integers, spread(-_LN2_HIGH)))

@@ -1,4 +1,7 @@
-"""The causal depthwise convolution and its SiLU as one Triton kernel. Imported only where Triton is."""
+"""The causal depthwise convolution and its SiLU as one Triton kernel.
+
+Imported only where Triton is.
+"""
 
 from contextlib import nullcontext
 
@@ -34,38 +37,59 @@ def _convolve_kernel(
     in_channels = (channel < channels)[None, :]
     total = tl.zeros((TOKENS, CHANNELS), dtype=tl.float32)
     if PACKED:
-        own = tl.load(sequence_index + row * tokens + token, mask=token < tokens, other=0)
+        own = tl.load(
+            sequence_index + row * tokens + token, mask=token < tokens, other=0
+        )
     for tap in tl.static_range(WIDTH):
         source = token + tap - (WIDTH - 1)  # negative in the tail
         inside = (source >= 0) & (source < tokens)
         before = (source < 0) & (token < tokens)
         if PACKED:
-            theirs = tl.load(sequence_index + row * tokens + source, mask=inside, other=0)
+            theirs = tl.load(
+                sequence_index + row * tokens + source, mask=inside, other=0
+            )
             inside = inside & (theirs == own)
             before = before & (own == 0)
         here = (
-            row * inputs_batch_stride + source.to(tl.int64)[:, None] * inputs_token_stride + channel[None, :]
+            row * inputs_batch_stride
+            + source.to(tl.int64)[:, None] * inputs_token_stride
+            + channel[None, :]
         )
-        value = tl.load(inputs + here, mask=inside[:, None] & in_channels, other=0.0).to(tl.float32)
-        there = (row * (WIDTH - 1) + source + WIDTH - 1)[:, None] * channels + channel[None, :]
-        value += tl.load(tail + there, mask=before[:, None] & in_channels, other=0.0).to(tl.float32)
-        tap_weight = tl.load(weight + channel * WIDTH + tap, mask=channel < channels, other=0.0)
+        value = tl.load(
+            inputs + here, mask=inside[:, None] & in_channels, other=0.0
+        ).to(tl.float32)
+        there = (row * (WIDTH - 1) + source + WIDTH - 1)[:, None] * channels + channel[
+            None, :
+        ]
+        value += tl.load(
+            tail + there, mask=before[:, None] & in_channels, other=0.0
+        ).to(tl.float32)
+        tap_weight = tl.load(
+            weight + channel * WIDTH + tap, mask=channel < channels, other=0.0
+        )
         total += value * tap_weight.to(tl.float32)[None, :]
     if HAS_BIAS:
-        total += tl.load(bias + channel, mask=channel < channels, other=0.0).to(tl.float32)[None, :]
+        total += tl.load(bias + channel, mask=channel < channels, other=0.0).to(
+            tl.float32
+        )[None, :]
     total = total * tl.sigmoid(total)
     place = (row * tokens + token)[:, None] * channels + channel[None, :]
     tl.store(out + place, total, mask=(token < tokens)[:, None] & in_channels)
 
 
 def convolve(
-    inputs: Tensor, tail: Tensor, weight: Tensor, bias: Tensor | None, sequence_index: Tensor | None
+    inputs: Tensor,
+    tail: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    sequence_index: Tensor | None,
 ) -> Tensor:
     """Causal depthwise convolution and SiLU, summed in float32: (batch, tokens, channels), dtype of ``inputs``.
 
-    ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are free, so a slice of a
-    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), has the inputs before sequence 0. ``weight``
-    is (channels, 1, d_conv). A token reads only tokens with its own ``sequence_index``, (batch, tokens), int32.
+    ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are
+    free, so a slice of a projection needs no copy. ``tail``, (batch, d_conv - 1,
+    channels), has the inputs before sequence 0. ``weight`` is (channels, 1, d_conv). A
+    token reads only tokens with its own ``sequence_index``, (batch, tokens), int32.
     """
     batch, tokens, channels = inputs.shape
     if inputs.stride(-1) != 1:

@@ -1,13 +1,15 @@
 """The Triton version of a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
 
-Rounding: with bfloat16 weights, products of bfloat16 numbers are summed in float32; decays, sums of decays and the
-state are float32. With float32 weights, factors are float32, where Triton's default would be TF32 (10 bits).
+Rounding: with bfloat16 weights, products of bfloat16 numbers are summed in float32;
+decays, sums of decays and the state are float32. With float32 weights, factors are
+float32, where Triton's default would be TF32 (10 bits).
 
-``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which needs the CUDA extension ``selective_scan_cuda`` of
-Mamba-1 (in release 2.3.2.post1 even if it is not used) and the packages of all its other models. The operators of
-Mamba-2 are Triton and need none of these. So they are imported under an empty package and then removed from
-`sys.modules`: other code in the process that imports ``mamba_ssm`` gets the real package, and does not share
-kernels with this one.
+``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which needs the CUDA extension
+``selective_scan_cuda`` of Mamba-1 (in release 2.3.2.post1 even if it is not used) and
+the packages of all its other models. The operators of Mamba-2 are Triton and need none
+of these. So they are imported under an empty package and then removed from
+`sys.modules`: other code in the process that imports ``mamba_ssm`` gets the real
+package, and does not share kernels with this one.
 """
 
 from __future__ import annotations
@@ -35,18 +37,24 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.kernels.torch import GatedRMSNorm
 
 OFFSETS = 2**31
-"""The kernels count elements in 32 bits: past this many they return wrong numbers without an error
-(state-spaces/mamba issue 1015)."""
+"""The kernels count elements in 32 bits: past this many they return wrong numbers
+without an error (state-spaces/mamba issue 1015)."""
 
-SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256  # the range of tokens per chunk that the kernels support
+SMALLEST_CHUNK, LARGEST_CHUNK = (
+    16,
+    256,
+)  # the range of tokens per chunk that the kernels support
 
 _PACKAGE = "mamba_ssm"
-_SCAN, _NORM = f"{_PACKAGE}.ops.triton.ssd_combined", f"{_PACKAGE}.ops.triton.layernorm_gated"
+_SCAN, _NORM = (
+    f"{_PACKAGE}.ops.triton.ssd_combined",
+    f"{_PACKAGE}.ops.triton.layernorm_gated",
+)
 
 _importing = threading.Lock()
 
-# Held during a launch, because autotuned kernels store their arguments on themselves and Triton's settings are
-# global. It does not serialize the GPU's own work.
+# Held during a launch, because autotuned kernels store their arguments on themselves
+# and Triton's settings are global. It does not serialize the GPU's own work.
 _launching = threading.Lock()
 
 
@@ -60,21 +68,27 @@ class MambaKernels(Kernels):
         self._operators = operators
 
     def __reduce__(self) -> tuple[Callable[[], Kernels], tuple[()]]:
-        # loaded kernels cannot be copied to another process, which loads its own instead
+        # loaded kernels cannot be copied to another process, which loads its own
+        # instead
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
         """Maximum number of tokens for which offsets in the largest tensor fit 32 bits."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
-            chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
+            chunk
+            * config.d_in_proj,  # the projection, whose parts the kernels read in place
             config.ngroups * chunk * chunk,  # products of C and B
             config.d_inner * config.d_state,  # states at the chunks' ends
         )
         return (OFFSETS - 1) // per_chunk * chunk
 
     def convolve(
-        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+        self,
+        conv1d: nn.Conv1d,
+        xBC: Tensor,
+        tail: Tensor,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Use our own kernel."""
         from spscanner_rag.mamba2.kernels.triton.convolution import convolve
@@ -83,15 +97,23 @@ class MambaKernels(Kernels):
         return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
-        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+        self,
+        operands: ScanOperands,
+        state: Tensor,
+        config: Mamba2Config,
+        sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """Use ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
+        """Use ``mamba_chunk_scan_combined``.
+
+        Raises ``ValueError`` for more than `most_tokens`.
+        """
         x, dt, dt_bias, A, B, C, D = operands
         most = self.most_tokens(config)
         if x.shape[0] * x.shape[1] > most:
             raise ValueError(
-                f"{x.shape[0] * x.shape[1]:,} tokens in one pass; expected at most {most:,}, beyond which "
-                "mamba-ssm's kernels give wrong numbers: use a smaller segment_tokens"
+                f"{x.shape[0] * x.shape[1]:,} tokens in one pass; expected at most"
+                f" {most:,}, beyond which mamba-ssm's kernels give wrong numbers: use a"
+                " smaller segment_tokens"
             )
         with _launching, _exact_products(x.dtype):
             y, final_state = self._operators.mamba_chunk_scan_combined(
@@ -162,11 +184,16 @@ def load_kernels() -> Kernels:
 def load_operators() -> Operators:
     """Import the operators, once per process."""
     modules = import_modules([_SCAN, _NORM])
-    return Operators(modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn)
+    return Operators(
+        modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn
+    )
 
 
 def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
-    """Import modules of mamba-ssm without its package, ready to run here; return all of them that this loads."""
+    """Import modules of mamba-ssm without its package, ready to run here.
+
+    Return all of them that this loads.
+    """
     _require_versions()
     with _importing:
         try:
@@ -182,7 +209,11 @@ def import_modules(names: Sequence[str]) -> dict[str, ModuleType]:
 
 
 def _require_versions() -> None:
-    for package, module in (("mamba-ssm", _PACKAGE), ("triton", "triton"), ("einops", "einops")):
+    for package, module in (
+        ("mamba-ssm", _PACKAGE),
+        ("triton", "triton"),
+        ("einops", "einops"),
+    ):
         if module not in sys.modules and importlib.util.find_spec(module) is None:
             raise ImportError(f"{package} is not installed; {INSTALL_TRITON}")
     try:
@@ -191,15 +222,22 @@ def _require_versions() -> None:
         found = "unknown"
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
     if numbers < (2, 3):
-        raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL_TRITON}")
+        raise ImportError(
+            f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL_TRITON}"
+        )
     import triton
 
     if not hasattr(triton, "knobs"):
-        raise ImportError(f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL_TRITON}")
+        raise ImportError(
+            f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL_TRITON}"
+        )
 
 
 def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
-    """Import modules of mamba-ssm without its ``__init__.py``; return all its modules that this loads."""
+    """Import modules of mamba-ssm without its ``__init__.py``.
+
+    Return all its modules that this loads.
+    """
     before = _taken_out()
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.submodule_search_locations is None:
@@ -220,7 +258,11 @@ def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
 
 def _taken_out() -> dict[str, ModuleType]:
     """Remove mamba-ssm's modules from `sys.modules` and return them by name."""
-    names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    names = [
+        name
+        for name in sys.modules
+        if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
+    ]
     return {name: sys.modules.pop(name) for name in names}
 
 
@@ -230,14 +272,19 @@ def _fit_to_interpreter(module: ModuleType) -> None:
 
     if hasattr(module, "torch"):
         copy = ModuleType("torch")
-        vars(copy).update(vars(torch), cuda=SimpleNamespace(device=lambda index: nullcontext()))
+        vars(copy).update(
+            vars(torch), cuda=SimpleNamespace(device=lambda index: nullcontext())
+        )
         vars(module)["torch"] = copy
     for value in vars(module).values():
         if isinstance(value, triton.runtime.Autotuner):
-            # fastest in the interpreter: the largest blocks of vectors, the smallest of matrices
+            # fastest in the interpreter: the largest blocks of vectors, the smallest of
+            # matrices
             quickest = max if len(value.configs[0].kwargs) == 1 else min
             value.configs = [quickest(value.configs, key=_block_size)]
 
 
 def _block_size(config: Any) -> int:  # noqa: ANN401 - triton.Config
-    return math.prod(value for name, value in config.kwargs.items() if name.startswith("BLOCK"))
+    return math.prod(
+        value for name, value in config.kwargs.items() if name.startswith("BLOCK")
+    )

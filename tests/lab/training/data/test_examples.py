@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data import examples as examples_module
-from spscanner_rag.lab.training.data.examples import (
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.training.data import examples as examples_module
+from spscanner_lab.training.data.examples import (
     DocumentStore,
     ExampleSource,
     QuestionDraw,
@@ -20,7 +20,7 @@ from spscanner_rag.lab.training.data.examples import (
     labels_of,
     related,
 )
-from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.scan.prepare import Reading
 
@@ -28,17 +28,26 @@ from spscanner_rag.scan.prepare import Reading
 @settings(max_examples=25)
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_any_texts_come_back(texts: list[str]) -> None:
-    documents = [Document(str(i), "s", "t", text, ()) for i, text in enumerate([*texts, "lone \ud800"])]
+    documents = [
+        Document(str(i), "s", "t", text, ())
+        for i, text in enumerate([*texts, "lone \ud800"])
+    ]
     store = DocumentStore(documents)
     assert len(store) == len(documents)
-    assert [store.document(number) for number in reversed(range(len(store)))] == documents[::-1]
+    assert [
+        store.document(number) for number in reversed(range(len(store)))
+    ] == documents[::-1]
     assert list(store) == documents
 
 
-def test_in_memory_are_questions_only(tmp_path: Path, documents: list[Document]) -> None:
+def test_in_memory_are_questions_only(
+    tmp_path: Path, documents: list[Document]
+) -> None:
     store = DocumentStore(iter(documents), tmp_path / "new")
     assert store.without_text(1) == replace(documents[1], text="")
-    assert list((tmp_path / "new").iterdir()) == []  # the file has no name, so it leaves nothing behind
+    assert (
+        list((tmp_path / "new").iterdir()) == []
+    )  # the file has no name, so it leaves nothing behind
 
 
 DRAWN = Recipe(source_cap=30)
@@ -46,23 +55,35 @@ DRAWN = Recipe(source_cap=30)
 
 def test_sources_are_drawn_by_weight_and_questions_evenly(store: DocumentStore) -> None:
     questions = QuestionDraw(store, replace(DRAWN, source_weights={"roads": 0.5}))
-    assert questions.source_weights == {"roads": 0.5, "walks": pytest.approx((24 / 30) ** 0.7)}
+    assert questions.source_weights == {
+        "roads": 0.5,
+        "walks": pytest.approx((24 / 30) ** 0.7),
+    }
     draw = random.Random(0)
     drawn = [questions.answered(draw) for _ in range(3000)]
     assert all(d.question in store.without_text(d.document).questions for d in drawn)
     shares = Counter(store.without_text(d.document).source for d in drawn)
-    assert shares["roads"] / 3000 == pytest.approx(0.5 / (0.5 + (24 / 30) ** 0.7), abs=0.04)
+    assert shares["roads"] / 3000 == pytest.approx(
+        0.5 / (0.5 + (24 / 30) ** 0.7), abs=0.04
+    )
     assert len({(d.document, d.question.qid) for d in drawn}) == 72
 
 
 def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
-    questions, draw = QuestionDraw(store, replace(DRAWN, source_weights={"roads": 0.0})), random.Random(0)
+    questions, draw = (
+        QuestionDraw(store, replace(DRAWN, source_weights={"roads": 0.0})),
+        random.Random(0),
+    )
     for _ in range(100):
         assert store.without_text(questions.answered(draw).document).source == "walks"
-        assert questions.unanswered(draw) is None  # all documents have the same four questions
+        assert (
+            questions.unanswered(draw) is None
+        )  # all documents have the same four questions
 
 
-def test_questions_of_other_documents_are_not_answered(distinct: list[Document]) -> None:
+def test_questions_of_other_documents_are_not_answered(
+    distinct: list[Document],
+) -> None:
     questions = QuestionDraw(DocumentStore(distinct), DRAWN)
     draw = random.Random(0)
     for _ in range(50):
@@ -74,13 +95,20 @@ def test_questions_of_other_documents_are_not_answered(distinct: list[Document])
         assert drawn.question.qid.startswith(document.source)
 
 
-def test_a_source_with_unanswerable_questions_gives_its_own(documents: list[Document]) -> None:
+def test_a_source_with_unanswerable_questions_gives_its_own(
+    documents: list[Document],
+) -> None:
     first = documents[0]
     one = replace(
-        first, questions=(*first.questions, replace(first.questions[0], text="Why?", answerable=False))
+        first,
+        questions=(
+            *first.questions,
+            replace(first.questions[0], text="Why?", answerable=False),
+        ),
     )
     questions = QuestionDraw(
-        DocumentStore([one, *documents[1:]]), replace(DRAWN, source_weights={"roads": 0.0})
+        DocumentStore([one, *documents[1:]]),
+        replace(DRAWN, source_weights={"roads": 0.0}),
     )
     for seed in range(10):
         drawn = questions.unanswered(random.Random(seed))
@@ -91,7 +119,9 @@ def test_a_source_with_unanswerable_questions_gives_its_own(documents: list[Docu
 
 def test_a_share_without_such_questions_is_refused(documents: list[Document]) -> None:
     with pytest.raises(ValueError, match=r"unanswerable_share is 0\.1, but no source"):
-        QuestionDraw(DocumentStore(documents[:1]), replace(DRAWN, unanswerable_share=0.1))
+        QuestionDraw(
+            DocumentStore(documents[:1]), replace(DRAWN, unanswerable_share=0.1)
+        )
 
 
 def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
@@ -103,7 +133,12 @@ def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
         Document("b", "novels", "the  house!", "", ()),
         Document("c", "novels", "The Horse", "", ()),
     ]
-    found = {(i, j) for i in range(6) for j in range(6) if related(documents[i], documents[j])}
+    found = {
+        (i, j)
+        for i in range(6)
+        for j in range(6)
+        if related(documents[i], documents[j])
+    }
     assert found == {(i, i) for i in range(6)} | {(0, 1), (1, 0), (3, 4), (4, 3)}
 
 
@@ -118,16 +153,28 @@ def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
         ((), "Anything.", False),
     ],
 )
-def test_an_answer_is_found_in_whole_words(answers: tuple[str, ...], text: str, found: bool) -> None:
+def test_an_answer_is_found_in_whole_words(
+    answers: tuple[str, ...], text: str, found: bool
+) -> None:
     assert has_answer(text, "news", Question("q", "?", (), answers=answers)) == found
 
 
 def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
     def asked(number: int, source: str) -> Document:
-        answers = ("Increased.", f"by {number} %") if number < 6 else (f"by {number} %",)
-        return Document(f"{source}-{number}", source, "", "", (Question("q", "?", (), answers=answers),))
+        answers = (
+            ("Increased.", f"by {number} %") if number < 6 else (f"by {number} %",)
+        )
+        return Document(
+            f"{source}-{number}",
+            source,
+            "",
+            "",
+            (Question("q", "?", (), answers=answers),),
+        )
 
-    labels = labels_of(DocumentStore([asked(n, "trials") for n in range(100)] + [asked(0, "news")]))
+    labels = labels_of(
+        DocumentStore([asked(n, "trials") for n in range(100)] + [asked(0, "news")])
+    )
     question = Question("q", "?", (), answers=("increased", "by 3 %"))
     assert not has_answer("It increased.", "trials", question, labels)
     assert has_answer("It increased.", "news", question, labels)
@@ -135,7 +182,13 @@ def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
 
 
 def test_bm25_scores_are_positive_where_a_word_is_shared() -> None:
-    sentences = ["The red fox slept. ", "A fox ran. ", "The dog ran. ", "It was red. ", "Nothing else. "]
+    sentences = [
+        "The red fox slept. ",
+        "A fox ran. ",
+        "The dog ran. ",
+        "It was red. ",
+        "Nothing else. ",
+    ]
     scores = bm25_scores(index_words(sentences), "Where did the red foxes sleep?")
     assert scores.argmax() == 0
     assert (scores > 0).tolist() == [True, True, False, True, False]
@@ -144,7 +197,9 @@ def test_bm25_scores_are_positive_where_a_word_is_shared() -> None:
 RECIPE = Recipe(steps=4, sequence_tokens=(256,), sequences_per_step=4, source_cap=30)
 
 
-def test_an_example_holds_its_evidence_and_fits(documents: list[Document], reading: Reading) -> None:
+def test_an_example_holds_its_evidence_and_fits(
+    documents: list[Document], reading: Reading
+) -> None:
     source = ExampleSource(DocumentStore(documents), reading, RECIPE)
     places = set()
     for number in range(50):
@@ -175,7 +230,9 @@ def test_what_cannot_teach_is_left_out_or_refused(
     monkeypatch.setattr(examples_module, "MAX_DRAWS", 20)
 
     def source_of(*questions: Question) -> ExampleSource:
-        return ExampleSource(DocumentStore([replace(documents[0], questions=questions)]), reading, RECIPE)
+        return ExampleSource(
+            DocumentStore([replace(documents[0], questions=questions)]), reading, RECIPE
+        )
 
     question = documents[0].questions[0]
     changes = ({"evidence": ()}, {"answerable": False}, {"ambiguous": True})
@@ -184,19 +241,31 @@ def test_what_cannot_teach_is_left_out_or_refused(
         source_of(*useless)
     assert source_of(*useless, question).questions_by_source == {"walks": 1}
     with pytest.raises(ValueError, match="names 'rivers'; the data has roads, walks"):
-        ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"rivers": 1.0}))
+        ExampleSource(
+            DocumentStore(documents),
+            reading,
+            replace(RECIPE, source_weights={"rivers": 1.0}),
+        )
     with pytest.raises(ValueError, match="raise sequence_tokens"):
         source_of(replace(question, text="Where was the badger? " * 40)).example(0, 128)
 
 
-def test_a_share_of_examples_has_no_answer(documents: list[Document], reading: Reading) -> None:
+def test_a_share_of_examples_has_no_answer(
+    documents: list[Document], reading: Reading
+) -> None:
     asked = [
         replace(
-            d, questions=(*d.questions, replace(d.questions[0], text=f"Why {d.doc_id}?", answerable=False))
+            d,
+            questions=(
+                *d.questions,
+                replace(d.questions[0], text=f"Why {d.doc_id}?", answerable=False),
+            ),
         )
         for d in documents
     ]
-    source = ExampleSource(DocumentStore(asked), reading, replace(RECIPE, unanswerable_share=0.5))
+    source = ExampleSource(
+        DocumentStore(asked), reading, replace(RECIPE, unanswerable_share=0.5)
+    )
     examples = [source.example(number, 256) for number in range(200)]
     unanswered = [example for example in examples if not example.relevant.any()]
     assert 70 < len(unanswered) < 130
@@ -219,7 +288,9 @@ def test_a_stretch_holds_its_unit_and_keeps_to_its_room(
 
 
 @pytest.mark.parametrize("rooms", [1.0, 4.0])
-def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(rooms: float) -> None:
+def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(
+    rooms: float,
+) -> None:
     ends = np.arange(1, int(200 * rooms) + 1) * 5 - 1
     draw = random.Random(0)
     shares = []
@@ -228,4 +299,6 @@ def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(ro
         first, last = full_stretch(ends, centre, 1000, draw)
         assert last - first + 1 >= 199
         shares.append((centre - first + 0.5) / (last - first + 1))
-    np.testing.assert_allclose(np.histogram(shares, 10, (0, 1))[0] / 4000, 0.1, atol=0.03)
+    np.testing.assert_allclose(
+        np.histogram(shares, 10, (0, 1))[0] / 4000, 0.1, atol=0.03
+    )

@@ -12,7 +12,7 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import ScanOperands
 from spscanner_rag.mamba2.model import ScannerModel
 
-numba_gradients = pytest.importorskip("spscanner_rag.lab.training.kernels.gradients")
+numba_gradients = pytest.importorskip("spscanner_lab.training.kernels.gradients")
 pytestmark = pytest.mark.slow  # kernels are compiled for each dtype and shape
 
 NUMBA = numba_gradients.NumbaTrainingKernels()
@@ -39,7 +39,9 @@ def threads() -> Iterator[None]:
 
 
 def config_of(**others: object) -> Mamba2Config:
-    return Mamba2Config(**{"d_model": 32, "n_layer": 2, "vocab_size": 50, "headdim": 8} | others)
+    return Mamba2Config(
+        **{"d_model": 32, "n_layer": 2, "vocab_size": 50, "headdim": 8} | others
+    )
 
 
 def close(got: Tensor, expected: Tensor, name: str) -> None:
@@ -52,22 +54,35 @@ def close(got: Tensor, expected: Tensor, name: str) -> None:
 
 
 def outputs_and_gradients(
-    step: Callable[..., Sequence[Tensor]], inputs: dict[str, Tensor], weights: nn.Module | None = None
+    step: Callable[..., Sequence[Tensor]],
+    inputs: dict[str, Tensor],
+    weights: nn.Module | None = None,
 ) -> dict[str, Tensor]:
     """The results of a step, and the gradients of a sum to which each number contributes differently."""
-    leaves = {name: value.detach().clone().requires_grad_() for name, value in inputs.items()}
+    leaves = {
+        name: value.detach().clone().requires_grad_() for name, value in inputs.items()
+    }
     results = step(**leaves)
     random = torch.Generator().manual_seed(1)
-    loss = sum((out.float() * torch.randn(out.shape, generator=random)).sum() for out in results)
+    loss = sum(
+        (out.float() * torch.randn(out.shape, generator=random)).sum()
+        for out in results
+    )
     assert isinstance(loss, Tensor)
     if weights is not None:
         weights.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     found = {f"result {number}": out.detach() for number, out in enumerate(results)}
-    found |= {f"gradient of {name}": leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}
+    found |= {
+        f"gradient of {name}": leaf.grad
+        for name, leaf in leaves.items()
+        if leaf.grad is not None
+    }
     if weights is not None:
         found |= {
-            f"gradient of {n}": p.grad.clone() for n, p in weights.named_parameters() if p.grad is not None
+            f"gradient of {n}": p.grad.clone()
+            for n, p in weights.named_parameters()
+            if p.grad is not None
         }
     return found
 
@@ -88,9 +103,15 @@ def recurrence(
     heads = x.shape[1]
     out = []
     for t in range(len(x)):
-        rows, columns = (part[t].repeat_interleave(heads // part.shape[1], 0) for part in (B, C))
-        state = decay[t, :, None, None] * state + torch.einsum("h,hp,hn->hpn", dt[t], x[t], rows)
-        out.append(torch.einsum("hpn,hn->hp", state, columns) + D.reshape(heads, -1) * x[t])
+        rows, columns = (
+            part[t].repeat_interleave(heads // part.shape[1], 0) for part in (B, C)
+        )
+        state = decay[t, :, None, None] * state + torch.einsum(
+            "h,hp,hn->hpn", dt[t], x[t], rows
+        )
+        out.append(
+            torch.einsum("hpn,hn->hp", state, columns) + D.reshape(heads, -1) * x[t]
+        )
     return torch.stack(out), state
 
 
@@ -102,7 +123,11 @@ def scan_inputs(config: Mamba2Config, tokens: int, rate: float) -> dict[str, Ten
         "A": -torch.rand(heads) * rate,
         "B": torch.randn(1, tokens, groups, config.d_state),
         "C": torch.randn(1, tokens, groups, config.d_state),
-        "D": torch.randn(heads, config.headdim) if config.D_has_hdim else torch.randn(heads),
+        "D": (
+            torch.randn(heads, config.headdim)
+            if config.D_has_hdim
+            else torch.randn(heads)
+        ),
         "state": torch.randn(1, heads, config.headdim, config.d_state),
     }
 
@@ -136,11 +161,18 @@ def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -
         y, after = recurrence(steps, decay, *operands, D.double(), state[0].double())
         return y[None].float(), after[None].float()
 
-    found, expected = outputs_and_gradients(by_numba, inputs), outputs_and_gradients(exactly, inputs)
+    found, expected = (
+        outputs_and_gradients(by_numba, inputs),
+        outputs_and_gradients(exactly, inputs),
+    )
     if (
         rate > 10
-    ):  # if a state is forgotten at once, the gradient of A is near 0: the difference of larger numbers
-        got, wanted = (gradients.pop("gradient of A") for gradients in (found, expected))
+        # if a state is forgotten at once, the gradient of A is near 0: the difference of
+        # larger numbers
+    ):
+        got, wanted = (
+            gradients.pop("gradient of A") for gradients in (found, expected)
+        )
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-3)
     same(found, expected)
 
@@ -167,15 +199,26 @@ def test_a_model_has_the_gradients_of_torch(others: dict[str, object]) -> None:
 
 
 @settings(max_examples=10)
-@given(lengths=st.lists(st.integers(1, 150), min_size=1, max_size=4), d_conv=st.integers(2, 4))
-def test_packed_sequences_have_the_gradients_of_sequences_read_alone(lengths: list[int], d_conv: int) -> None:
+@given(
+    lengths=st.lists(st.integers(1, 150), min_size=1, max_size=4),
+    d_conv=st.integers(2, 4),
+)
+def test_packed_sequences_have_the_gradients_of_sequences_read_alone(
+    lengths: list[int], d_conv: int
+) -> None:
     model = model_of(d_conv=d_conv)
     ids = [torch.randint(0, 50, (length,)) for length in lengths]
-    numbers = torch.arange(len(ids), dtype=torch.int32).repeat_interleave(torch.tensor(lengths))
-    expected = outputs_and_gradients(lambda: (torch.cat([model(row[None])[0][0] for row in ids]),), {}, model)
+    numbers = torch.arange(len(ids), dtype=torch.int32).repeat_interleave(
+        torch.tensor(lengths)
+    )
+    expected = outputs_and_gradients(
+        lambda: (torch.cat([model(row[None])[0][0] for row in ids]),), {}, model
+    )
     model.use_kernels(NUMBA)
     packed = outputs_and_gradients(
-        lambda: (model(torch.cat(ids)[None], sequence_index=numbers[None])[0][0],), {}, model
+        lambda: (model(torch.cat(ids)[None], sequence_index=numbers[None])[0][0],),
+        {},
+        model,
     )
     same(packed, expected)
 
@@ -203,7 +246,10 @@ def test_products_in_bfloat16() -> None:
             return (model(ids)[0],)
 
     def distance(found: dict[str, Tensor]) -> Tensor:
-        errors = [((found[name] - value).norm() / value.norm()) for name, value in exact.items()]
+        errors = [
+            ((found[name] - value).norm() / value.norm())
+            for name, value in exact.items()
+        ]
         return torch.stack(errors).mean()
 
     rounded = False

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.training.data.examples import DocumentStore, PassageColumn
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.stages.reranker import EmbedderObjective
+from spscanner_lab.training.start import RunFiles
+from spscanner_lab.training.training_run import TrainingRun
 from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.examples import DocumentStore, PassageColumn
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.reranker import EmbedderObjective
-from spscanner_rag.lab.training.start import RunFiles
-from spscanner_rag.lab.training.training_run import TrainingRun
 from tests.lab.training.stages.test_reranker import written
 
 library = pytest.importorskip("sentence_transformers")
@@ -31,14 +31,18 @@ ANSWERS = {
 }
 COLUMNS = [
     PassageColumn("Who left?", ("The captain left.", "The bell rang.")),
-    PassageColumn("Who wrote?", ("The keeper wrote.", "It rained.", "The well was dry.")),
+    PassageColumn(
+        "Who wrote?", ("The keeper wrote.", "It rained.", "The well was dry.")
+    ),
     PassageColumn("Who rang the bell?", ("The bell rang.", "The captain left.")),
 ]
 SaveBert = Callable[[Path, int | None], Path]
 
 
 def encoder(folder: Path, save_bert: SaveBert, similarity: str) -> Path:
-    model = library.SentenceTransformer(str(save_bert(folder / "bert", None)), device="cpu")
+    model = library.SentenceTransformer(
+        str(save_bert(folder / "bert", None)), device="cpu"
+    )
     model.similarity_fn_name = similarity
     model.save(str(folder / "base"))
     return folder / "base"
@@ -50,25 +54,37 @@ def files(tmp_path: Path) -> RunFiles:
     documents = []
     for number in range(12):
         order = np.random.default_rng(number).permutation(len(ANSWERS)).tolist()
-        text = "\n\n".join([list(ANSWERS.values())[place] for place in order] + [f"In {number}."])
+        text = "\n\n".join(
+            [list(ANSWERS.values())[place] for place in order] + [f"In {number}."]
+        )
         asked = tuple(
-            Question(question, question, ((text.index(own), text.index(own) + len(own)),))
+            Question(
+                question, question, ((text.index(own), text.index(own) + len(own)),)
+            )
             for question, own in ANSWERS.items()
         )
         documents.append(Document(f"log.{number}", "logs", "", text, asked))
     held_out = replace(documents[0], doc_id="held out")
-    data, dev = written(documents, tmp_path / "train.jsonl"), written([held_out], tmp_path / "dev.jsonl")
+    data, dev = (
+        written(documents, tmp_path / "train.jsonl"),
+        written([held_out], tmp_path / "dev.jsonl"),
+    )
     return RunFiles([data], [dev], tmp_path / "out", None, None)
 
 
 def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.Tensor:
-    """NT-Xent of questions and passages; the right passages come first, then all second ones, and so on."""
+    """NT-Xent of questions and passages.
+
+    The right passages come first, then all second ones, and so on.
+    """
 
     def embedded(texts: list[str]) -> torch.Tensor:
         return model(model.preprocess(texts))["sentence_embedding"]  # type: ignore[no-any-return]
 
     questions = embedded([column.question for column in columns])
-    passages = embedded([column.passages[place] for place in range(2) for column in columns])
+    passages = embedded(
+        [column.passages[place] for place in range(2) for column in columns]
+    )
     logits = model.similarity(questions, passages) * scale
     right = torch.arange(len(columns))
     of_passages = F.cross_entropy(logits, right)
@@ -80,22 +96,35 @@ def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.
 def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     tokens: int, similarity: str, scale: float, tmp_path: Path, save_bert: SaveBert
 ) -> None:
-    model = library.SentenceTransformer(str(encoder(tmp_path, save_bert, similarity)), device="cpu").eval()
-    recipe, text = Recipe(tokens_per_pass=tokens, dtype="float32"), "It rained. The bell rang."
+    model = library.SentenceTransformer(
+        str(encoder(tmp_path, save_bert, similarity)), device="cpu"
+    ).eval()
+    recipe, text = (
+        Recipe(tokens_per_pass=tokens, dtype="float32"),
+        "It rained. The bell rang.",
+    )
     document = Document("a", "a", "", text, (Question("a", "What rang?", ((11, 25),)),))
-    objective = EmbedderObjective(DocumentStore([document]), recipe, segmenter_of("sentence"), model)
+    objective = EmbedderObjective(
+        DocumentStore([document]), recipe, segmenter_of("sentence"), model
+    )
     again = [
         PassageColumn("Who left?", ("The well was dry.", "It rained.")),
         *COLUMNS,
     ]  # the later column counts
     for found in objective.losses(model, again):
         found.backward()  # type: ignore[no-untyped-call]
-    gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+    gradients = [
+        parameter.grad.clone()
+        for parameter in model.parameters()
+        if parameter.grad is not None
+    ]
     model.zero_grad()
     expected = by_formula(model, COLUMNS, scale)
     expected.backward()  # type: ignore[no-untyped-call]
     assert found.item() == pytest.approx(expected.item(), abs=1e-5)
-    own = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    own = [
+        parameter.grad for parameter in model.parameters() if parameter.grad is not None
+    ]
     for one, other in zip(gradients, own, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
     assert objective.tokens(COLUMNS[0]) == 5 + 6 + 6
@@ -106,7 +135,12 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     [("cosine", 0, "float32"), ("dot", 2, "float32"), ("cosine", 2, "bfloat16")],
 )
 def test_a_trained_model_is_a_retriever_that_finds_the_answers(
-    similarity: str, negatives: int, dtype: str, files: RunFiles, tmp_path: Path, save_bert: SaveBert
+    similarity: str,
+    negatives: int,
+    dtype: str,
+    files: RunFiles,
+    tmp_path: Path,
+    save_bert: SaveBert,
 ) -> None:
     own = replace(files, base=str(encoder(tmp_path, save_bert, similarity)))
     recipe = Recipe(
@@ -120,7 +154,9 @@ def test_a_trained_model_is_a_retriever_that_finds_the_answers(
     )
     losses: list[float] = []
     run = TrainingRun(own, recipe, CPU)
-    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    after = run.train(
+        lambda report: losses.append(report.loss), lambda step, validation: None
+    )
     assert np.mean(losses[-6:]) < np.mean(losses[:4])
     assert after is not None
     card = (own.out / "README.md").read_text()
@@ -135,11 +171,19 @@ def test_a_trained_model_is_a_retriever_that_finds_the_answers(
         logits = found.score_units(question, text, units)
         right = [unit.own_text(text).strip() for unit in units].index(answer)
         ranks.append(int((logits >= logits[right]).sum()))
-    assert after.measures["logs"]["mrr@10"] == pytest.approx(np.mean([1 / rank for rank in ranks]))
-    again = TrainingRun(replace(own, base=str(own.out), out=tmp_path / "further"), recipe, CPU)
+    assert after.measures["logs"]["mrr@10"] == pytest.approx(
+        np.mean([1 / rank for rank in ranks])
+    )
+    again = TrainingRun(
+        replace(own, base=str(own.out), out=tmp_path / "further"), recipe, CPU
+    )
     assert again.start.settings.training["steps"] == 16
 
 
 def test_an_embedder_starts_from_a_base(files: RunFiles, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='"embedder" with --config; expected --base'):
-        TrainingRun(replace(files, config=tmp_path / "shape.json"), Recipe(stage="embedder"), CPU)
+        TrainingRun(
+            replace(files, config=tmp_path / "shape.json"),
+            Recipe(stage="embedder"),
+            CPU,
+        )

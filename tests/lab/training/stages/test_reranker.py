@@ -10,25 +10,35 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch.nn import functional as F
 
-from spscanner_rag.baselines.base import segmenter_of
-from spscanner_rag.baselines.rerankers import END_TOKENS, TEMPLATE, CrossEncoder, MambaReranker, PairReader
-from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
-from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.examples import DocumentStore
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.reranker import (
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.training.data.examples import DocumentStore
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.stages.reranker import (
     RerankerObjective,
     RerankerStage,
     as_reranker,
     ranking,
 )
-from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
-from spscanner_rag.lab.training.training_run import TrainingRun
+from spscanner_lab.training.start import RunFiles, train_tokenizer
+from spscanner_lab.training.training_run import TrainingRun
+from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.rerankers import (
+    END_TOKENS,
+    TEMPLATE,
+    CrossEncoder,
+    MambaReranker,
+    PairReader,
+)
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.mamba2.config import Mamba2Config
 
 BIRDS = ("heron", "plover", "curlew", "swift", "wren", "robin", "linnet", "osprey")
 RECIPE = Recipe(
-    stage="reranker", rerank_negatives=3, sequence_tokens=(64,), sequences_per_step=4, dtype="float32"
+    stage="reranker",
+    rerank_negatives=3,
+    sequence_tokens=(64,),
+    sequences_per_step=4,
+    dtype="float32",
 )
 
 
@@ -40,7 +50,8 @@ def reeds_of(number: int, place: int) -> str:
 def bird_document(number: int) -> Document:
     """A paragraph for each bird, and one that repeats the first answer outside the spans of evidence."""
     paragraphs = [
-        f"The {bird} of lake {number} nests in {reeds_of(number, place)}." for place, bird in enumerate(BIRDS)
+        f"The {bird} of lake {number} nests in {reeds_of(number, place)}."
+        for place, bird in enumerate(BIRDS)
     ]
     again = f"The heron of lake {number} left {reeds_of(number, 0)}."
     text = "\n\n".join([*paragraphs, again])
@@ -60,11 +71,16 @@ def marked_document(number: int) -> Document:
     """One paragraph has a different verb, which even a tiny model learns to recognize in a few steps."""
     builder = BIRDS[number % len(BIRDS)]
     paragraphs = [
-        f"The {bird} of lake {number} {'builds' if bird == builder else 'sleeps'}." for bird in BIRDS
+        f"The {bird} of lake {number} {'builds' if bird == builder else 'sleeps'}."
+        for bird in BIRDS
     ]
     text = "\n\n".join(paragraphs)
     start = text.index(f"The {builder}")
-    question = Question(str(number), "Who builds?", ((start, start + len(paragraphs[number % len(BIRDS)])),))
+    question = Question(
+        str(number),
+        "Who builds?",
+        ((start, start + len(paragraphs[number % len(BIRDS)])),),
+    )
     return Document(str(number), "lakes", f"Lake {number}", text, (question,))
 
 
@@ -86,11 +102,17 @@ def start(documents: list[Document]) -> Checkpoint:
         pad_vocab_size_multiple=1,
     )
     settings = ScannerSettings(match=True, prior=True)
-    return Checkpoint(new_model(config, settings), settings, tokenizer, "tiny", Path("."), False)
+    return Checkpoint(
+        new_model(config, settings), settings, tokenizer, "tiny", Path("."), False
+    )
 
 
-def columns_of(documents: list[Document], reader: PairReader, recipe: Recipe) -> RerankerObjective:
-    return RerankerObjective(DocumentStore(documents), recipe, segmenter_of("passage"), reader)
+def columns_of(
+    documents: list[Document], reader: PairReader, recipe: Recipe
+) -> RerankerObjective:
+    return RerankerObjective(
+        DocumentStore(documents), recipe, segmenter_of("passage"), reader
+    )
 
 
 @pytest.fixture
@@ -99,7 +121,9 @@ def columns(documents: list[Document], start: Checkpoint) -> RerankerObjective:
     return columns_of(documents, reader, RECIPE)
 
 
-def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoint) -> None:
+def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(
+    start: Checkpoint,
+) -> None:
     made = as_reranker(start, 0)
     assert start.tokenizer.token_to_id(END_TOKENS[0]) is None  # the base is unchanged
     assert made.tokenizer.token_to_id(END_TOKENS[0]) == start.model.config.vocab_size
@@ -114,7 +138,9 @@ def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoi
         torch.testing.assert_close(value, found[name], rtol=0, atol=0)
 
 
-def read(columns: RerankerObjective, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
+def read(
+    columns: RerankerObjective, tokenizer: Tokenizer, number: int
+) -> list[tuple[str, str, bool]]:
     """Document, question and label of each pair in a column."""
     found = []
     for place, pair in enumerate(columns.example(number, 64)):
@@ -137,11 +163,17 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         assert [label for _, _, label in pairs] == [True, False, False, False]
         assert len({document for document, _, _ in pairs}) == 4
         (query,) = {query for _, query, _ in pairs}
-        bird, lake = query.removeprefix("How does the ").removesuffix(" nest?").split(" of lake ")
+        bird, lake = (
+            query.removeprefix("How does the ")
+            .removesuffix(" nest?")
+            .split(" of lake ")
+        )
         right, *wrong = (document for document, _, _ in pairs)
         reeds = reeds_of(int(lake), BIRDS.index(bird))
         assert right == f"The {bird} of lake {lake} nests in {reeds}."
-        assert not any(reeds in document for document in wrong)  # these would be false negatives
+        assert not any(
+            reeds in document for document in wrong
+        )  # these would be false negatives
         near += sum(f"of lake {lake} " in document for document in wrong)
         assert pairs == read(columns, tokenizer, number)
     assert near > 60  # one random passage in 12 is of the same lake
@@ -150,7 +182,9 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         assert len(short.input_ids) < len(long.input_ids), "only the beginning is read"
 
 
-def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
+def test_random_negatives_stand_beside_near_ones(
+    documents: list[Document], start: Checkpoint
+) -> None:
     reader = PairReader(as_reranker(start, 0).tokenizer)
 
     def near(random: int) -> float:
@@ -170,7 +204,9 @@ def test_random_negatives_stand_beside_near_ones(documents: list[Document], star
     assert few < some < none
 
 
-def test_the_loss_is_the_cross_entropy_of_the_column(columns: RerankerObjective, start: Checkpoint) -> None:
+def test_the_loss_is_the_cross_entropy_of_the_column(
+    columns: RerankerObjective, start: Checkpoint
+) -> None:
     made = as_reranker(start, 0)
     model = made.model
     examples = [columns.example(number, 64) for number in range(3)]
@@ -196,7 +232,9 @@ def written(documents: list[Document], path: Path) -> Path:
         }
         for d in documents
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 
@@ -230,12 +268,18 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
         final_validation_questions=16, save_every=100,
     )  # fmt: skip
     run = TrainingRun(files, recipe, torch.device("cpu"))
-    before = run.stage.validate(replace(run.start, model=run.start.model.eval()), final=True)
+    before = run.stage.validate(
+        replace(run.start, model=run.start.model.eval()), final=True
+    )
     losses: list[float] = []
-    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    after = run.train(
+        lambda report: losses.append(report.loss), lambda step, validation: None
+    )
     assert before is not None
     assert after is not None
-    assert losses[0] == pytest.approx(np.log(4), abs=0.2)  # the loss of a model that knows nothing yet
+    assert losses[0] == pytest.approx(
+        np.log(4), abs=0.2
+    )  # the loss of a model that knows nothing yet
     assert np.mean(losses[-10:]) < 0.9
     assert after.choice > before.choice + 0.2
     assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}
@@ -244,16 +288,23 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
     assert "MambaReranker(" in card
     loaded = MambaReranker(files.out, "passage", device="cpu", dtype="float32")
     texts = marked_document(203).text.split("\n\n")
-    ours, saved = scores(run, "Who builds?", texts), loaded.score_texts("Who builds?", texts)
+    ours, saved = (
+        scores(run, "Who builds?", texts),
+        loaded.score_texts("Who builds?", texts),
+    )
     assert np.ptp(ours) > 0.1
     np.testing.assert_allclose(saved, ours, atol=0.05)  # saved in bfloat16
 
 
 def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
     text = "The heron nests."
-    single = Document("d", "s", "", text, (Question("q", "Who nests?", ((0, len(text)),)),))
+    single = Document(
+        "d", "s", "", text, (Question("q", "Who nests?", ((0, len(text)),)),)
+    )
     with pytest.raises(ValueError, match="has a passage without its answer"):
-        columns_of([single], PairReader(as_reranker(start, 0).tokenizer), RECIPE).example(0, 64)
+        columns_of(
+            [single], PairReader(as_reranker(start, 0).tokenizer), RECIPE
+        ).example(0, 64)
 
 
 def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:
@@ -264,14 +315,20 @@ def test_validation_counts_what_bm25_did_not_find_as_not_found() -> None:
     document = Document("d", "s", "", text, (question,))
     names = RerankerStage.names
     found = ranking(
-        lambda _, texts: np.zeros(len(texts), np.float32), segmenter_of("passage"), document, question, names
+        lambda _, texts: np.zeros(len(texts), np.float32),
+        segmenter_of("passage"),
+        document,
+        question,
+        names,
     )
     assert [found[name] for name in names] == [0.0, 0.0, 0.0]
 
 
 def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> None:
     (tmp_path / "shape.json").write_text(json.dumps(shape_of({"dt_rank": 3})))
-    own = replace(files, config=tmp_path / "shape.json", out=tmp_path / "out", validation=[])
+    own = replace(
+        files, config=tmp_path / "shape.json", out=tmp_path / "out", validation=[]
+    )
     recipe = replace(RECIPE, steps=2, vocab_size=300, schedule="linear")
     run = TrainingRun(own, recipe, torch.device("cpu"))
     run.train(lambda report: None, lambda step, validation: None)
@@ -279,17 +336,27 @@ def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> N
     texts = ["The wren builds.", "The wren of lake 3 sleeps. " * 2]
     loaded = MambaReranker(own.out, "passage", device="cpu", dtype="float32")
     np.testing.assert_allclose(
-        loaded.score_texts("Who builds?", texts), scores(run, "Who builds?", texts), atol=0.05
+        loaded.score_texts("Who builds?", texts),
+        scores(run, "Who builds?", texts),
+        atol=0.05,
     )  # saved in bfloat16
     further = replace(own, config=None, base=str(own.out), out=tmp_path / "further")
-    assert TrainingRun(further, recipe, torch.device("cpu")).start.model.config.mixer is not None
+    assert (
+        TrainingRun(further, recipe, torch.device("cpu")).start.model.config.mixer
+        is not None
+    )
     with pytest.raises(ValueError, match="Mamba-1 is not supported; expected Mamba2"):
         TrainingRun(further, replace(recipe, stage="evidence"), torch.device("cpu"))
 
 
-@pytest.mark.parametrize("labels", [1, None, 3])  # a reranker, an encoder, and a classifier of something else
+@pytest.mark.parametrize(
+    "labels", [1, None, 3]
+)  # a reranker, an encoder, and a classifier of something else
 def test_a_transformer_is_trained_as_a_reranker_is(
-    labels: int | None, files: RunFiles, save_bert: Callable[[Path, int | None], Path], tmp_path: Path
+    labels: int | None,
+    files: RunFiles,
+    save_bert: Callable[[Path, int | None], Path],
+    tmp_path: Path,
 ) -> None:
     pytest.importorskip("sentence_transformers")
     base = save_bert(tmp_path / "bert", labels)
@@ -300,7 +367,9 @@ def test_a_transformer_is_trained_as_a_reranker_is(
     )  # fmt: skip
     losses: list[float] = []
     run = TrainingRun(own, recipe, torch.device("cpu"))
-    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    after = run.train(
+        lambda report: losses.append(report.loss), lambda step, validation: None
+    )
     assert np.mean(losses[-4:]) < np.mean(losses[:4])
     assert after is not None
     assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}

@@ -1,4 +1,7 @@
-"""The kernels that numba compiles, against plain torch; test_model.py and test_reader.py have whole models."""
+"""The kernels that numba compiles, against plain torch.
+
+Test_model.py and test_reader.py have whole models.
+"""
 
 import json
 import os
@@ -14,7 +17,12 @@ from torch import Tensor, nn
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, GatedRMSNorm, RMSNorm, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import (
+    TORCH_KERNELS,
+    GatedRMSNorm,
+    RMSNorm,
+    ScanOperands,
+)
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.extras import install_line
 
@@ -36,7 +44,9 @@ def threads(request: pytest.FixtureRequest) -> int:
 
 
 def config_of(**others: object) -> Mamba2Config:
-    return Mamba2Config(**{"d_model": 32, "n_layer": 1, "vocab_size": 50, "headdim": 8} | others)
+    return Mamba2Config(
+        **{"d_model": 32, "n_layer": 1, "vocab_size": 50, "headdim": 8} | others
+    )
 
 
 def part_of_a_projection(*shape: int, dtype: torch.dtype) -> Tensor:
@@ -58,7 +68,9 @@ def close(got: Tensor, expected: Tensor, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize(("d_conv", "tokens"), [(4, 1), (4, 200), (2, 3), (1, 5)])
-def test_convolve(threads: int, dtype: torch.dtype, with_bias: bool, d_conv: int, tokens: int) -> None:
+def test_convolve(
+    threads: int, dtype: torch.dtype, with_bias: bool, d_conv: int, tokens: int
+) -> None:
     conv = nn.Conv1d(21, 21, d_conv, groups=21, bias=with_bias).to(dtype)
     inputs = part_of_a_projection(2, tokens, 21, dtype=dtype)
     tail = torch.randn(2, d_conv - 1, 21).to(dtype)
@@ -69,11 +81,16 @@ def test_convolve(threads: int, dtype: torch.dtype, with_bias: bool, d_conv: int
 
 
 def operands_of(
-    config: Mamba2Config, tokens: int, batch: int = 2, dtype: torch.dtype = torch.float32
+    config: Mamba2Config,
+    tokens: int,
+    batch: int = 2,
+    dtype: torch.dtype = torch.float32,
 ) -> ScanOperands:
     heads, headdim = config.nheads, config.headdim
     group_width = config.ngroups * config.d_state
-    xBC = part_of_a_projection(batch, tokens, config.d_inner + 2 * group_width, dtype=dtype)
+    xBC = part_of_a_projection(
+        batch, tokens, config.d_inner + 2 * group_width, dtype=dtype
+    )
     x, B, C = xBC.split([config.d_inner, group_width, group_width], -1)
     return ScanOperands(
         x.unflatten(-1, (heads, headdim)),
@@ -100,7 +117,9 @@ def state_of(config: Mamba2Config, batch: int = 2) -> Tensor:
         {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True}, {"dt_limit": (0.05, 0.5)},
     ],
 )  # fmt: skip
-def test_scan(threads: int, others: dict[str, object], tokens: int, dtype: torch.dtype) -> None:
+def test_scan(
+    threads: int, others: dict[str, object], tokens: int, dtype: torch.dtype
+) -> None:
     config = config_of(**others)
     operands, state = operands_of(config, tokens, dtype=dtype), state_of(config)
     given = state.clone()
@@ -132,7 +151,9 @@ def test_a_state_fades_to_zero_not_to_denormal_numbers() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("before_gate", [True, False])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_gated_norm(threads: int, dtype: torch.dtype, before_gate: bool, groups: int) -> None:
+def test_gated_norm(
+    threads: int, dtype: torch.dtype, before_gate: bool, groups: int
+) -> None:
     config = config_of(ngroups=groups, norm_before_gate=before_gate)
     norm = GatedRMSNorm(config).to(dtype)
     norm.weight.data.normal_()
@@ -166,7 +187,9 @@ def test_chosen_on_a_cpu() -> None:
     kernels, reason = choose_backend("auto", CPU)
     assert (kernels.name, reason) == ("numba", "numba is installed")
     assert choose_backend("numba", CPU).reason == "as asked for"
-    with pytest.raises(ValueError, match="runs on CPUs only; got the device 'mps': use backend='auto'"):
+    with pytest.raises(
+        ValueError, match="runs on CPUs only; got the device 'mps': use backend='auto'"
+    ):
         choose_backend("numba", torch.device("mps"))
 
 
@@ -203,7 +226,9 @@ print(json.dumps(scanner.scan("Who signed it?", "He signed the treaty. It rained
 GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 
 
-def logits_in_a_process(checkpoint: Path, machine: str, environment: dict[str, str]) -> list[float]:
+def logits_in_a_process(
+    checkpoint: Path, machine: str, environment: dict[str, str]
+) -> list[float]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, machine, str(checkpoint)],
         check=True,
@@ -229,12 +254,17 @@ def usual_logits(tiny_checkpoint: Path) -> list[float]:
         pytest.param(
             "one core",
             {},
-            marks=pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity"),
+            marks=pytest.mark.skipif(
+                not hasattr(os, "sched_setaffinity"), reason="no affinity"
+            ),
         ),
     ],
 )
 def test_a_machine_that_lacks_something(
-    tiny_checkpoint: Path, usual_logits: list[float], machine: str, environment: dict[str, str]
+    tiny_checkpoint: Path,
+    usual_logits: list[float],
+    machine: str,
+    environment: dict[str, str],
 ) -> None:
     logits = logits_in_a_process(tiny_checkpoint, machine, environment)
     np.testing.assert_allclose(logits, usual_logits, atol=1e-4, rtol=0)

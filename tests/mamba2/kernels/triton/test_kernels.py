@@ -1,4 +1,7 @@
-"""How many tokens mamba-ssm's kernels can take, with offsets of 32 bits. No kernel runs here."""
+"""How many tokens mamba-ssm's kernels can take, with offsets of 32 bits.
+
+No kernel runs here.
+"""
 
 from typing import Any
 
@@ -14,11 +17,15 @@ from spscanner_rag.scanner import Scanner
 SMALL = Mamba2Config(d_model=768, n_layer=24, vocab_size=50288)
 LARGE = Mamba2Config(d_model=2048, n_layer=48, vocab_size=50288)
 WIDE_STATE = Mamba2Config(d_model=64, n_layer=1, vocab_size=8, d_state=4096)
-MANY_GROUPS = Mamba2Config(d_model=256, n_layer=1, vocab_size=8, d_state=1, headdim=1, ngroups=512)
+MANY_GROUPS = Mamba2Config(
+    d_model=256, n_layer=1, vocab_size=8, d_state=1, headdim=1, ngroups=512
+)
 
 
 def kernels(scan: Any = None) -> MambaKernels:
-    return MambaKernels(type("Operators", (), {"mamba_chunk_scan_combined": staticmethod(scan)}))  # type: ignore[arg-type]
+    return MambaKernels(
+        type("Operators", (), {"mamba_chunk_scan_combined": staticmethod(scan)})
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("config", [SMALL, LARGE, WIDE_STATE, MANY_GROUPS])
@@ -32,7 +39,9 @@ def test_every_offset_stays_below_32_bits(config: Mamba2Config) -> None:
         chunks * config.d_inner * config.d_state,
     ]
     assert max(sizes) < 2**31
-    assert max(sizes) * (chunks + 1) / chunks >= 2**31  # and no fewer tokens than necessary
+    assert (
+        max(sizes) * (chunks + 1) / chunks >= 2**31
+    )  # and no fewer tokens than necessary
 
 
 def test_scanner_lowers_segment_tokens(tiny_checkpoint: Any) -> None:
@@ -54,13 +63,18 @@ def test_more_are_refused(rows: int) -> None:
         return x, None
 
     def give(tokens: int) -> None:
-        x = torch.empty(1, 1, SMALL.nheads, 1, dtype=torch.bfloat16).expand(rows, tokens, -1, -1)
+        x = torch.empty(1, 1, SMALL.nheads, 1, dtype=torch.bfloat16).expand(
+            rows, tokens, -1, -1
+        )
         none = torch.empty(0)
         operands = ScanOperands(x, none, none, none, none, none, none)
         kernels(scan).scan(operands, none, SMALL, None)
 
     most = kernels().most_tokens(SMALL) // rows
     give(most)
-    with pytest.raises(ValueError, match=f"tokens in one pass; expected at most {most * rows:,}|smaller"):
+    with pytest.raises(
+        ValueError,
+        match=f"tokens in one pass; expected at most {most * rows:,}|smaller",
+    ):
         give(most + rows)
     assert seen == [(rows, most)]

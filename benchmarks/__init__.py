@@ -1,1 +1,0 @@
-"""Measurements of speed and memory: `python -m benchmarks --help`."""

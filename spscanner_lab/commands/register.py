@@ -1,0 +1,17 @@
+"""Adds the commands of the workshop to the ``spscanner`` program."""
+
+import typer
+
+from spscanner_lab.commands import evaluate, synthesize, train
+from spscanner_rag.apps.cli.options import SeveralValues
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add ``eval``, ``train``, ``encoder``, ``synthesize`` and ``from-released``."""
+    evaluation = app.command("eval", cls=SeveralValues, epilog=evaluate.RESULTS)
+    evaluation(evaluate.evaluate)
+    app.command(cls=SeveralValues)(train.train)
+    app.command(cls=SeveralValues)(train.encoder)
+    synthesis = app.command(cls=SeveralValues, epilog=synthesize.RESULTS)
+    synthesis(synthesize.synthesize)
+    app.command("from-released")(synthesize.from_released)

@@ -1,0 +1,210 @@
+"""In-context retrieval: a causal language model reads all units and answers with the code of one."""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spscanner_lab.in_context.model import (
+    DIGITS,
+    DOCUMENT_TOKENS,
+    BlockSearchModel,
+    DocumentKeys,
+    digits_of,
+    draw_codes,
+)
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
+from spscanner_rag.scan.devices import choose
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
+from spscanner_rag.text.units import Segmenter
+
+BEAM: Final = 25
+BEST: Final = 5
+ROWS_AT_ONCE: Final = 32
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class BlockSearch(Baseline):
+    """BlockSearch: in-context retrieval with attention in blocks.
+
+    Each unit is a document with a code.
+
+    All units of the texts that a query is asked of together, at most 10,000, are one
+    corpus, which is read once; the last ``keep_texts`` corpora are kept. The five units
+    with the most probable codes get the log-odds of their probability; all others
+    follow in the order of their routing score R. Units of more than 300 tokens are cut,
+    and a log message says how many. ``model`` is the folder of a Qwen3 model, or a
+    folder that `BlockSearchModel.save` wrote.
+    """
+
+    keeps_texts = True
+
+    def __init__(
+        self,
+        model: str | Path | BlockSearchModel,
+        unit: UnitKind | Segmenter = "passage",
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        keep_texts: int = 4,
+    ) -> None:
+        super().__init__(unit)
+        if isinstance(model, BlockSearchModel):
+            self.model, self.name = model, "blocksearch"
+        else:
+            self.name = f"blocksearch:{model}"
+            place = str(choose(device, "float32").device)
+            self.model = BlockSearchModel.from_pretrained(
+                model, dtype=dtype, device=place
+            )
+        self._corpora: TextCache[DocumentKeys] = TextCache(keep_texts)
+
+    def raw_scores_many(
+        self, requests: Sequence[Request], cancelled: Cancelled = never
+    ) -> list[Scores]:
+        """The numbers of `logits_of`, (units,) for each text.
+
+        All texts of a query are one corpus.
+        """
+        asked: dict[str, list[int]] = {}
+        for number, (query, _, units) in enumerate(requests):
+            if units:
+                asked.setdefault(query, []).append(number)
+        scored = [np.empty(0, np.float32)] * len(requests)
+        for query, numbers in asked.items():
+            own = [requests[number] for number in numbers]
+            scores = logits_of(search(self.model, self._corpus(own, cancelled), query))
+            stops = np.cumsum([len(units) for _, _, units in own])[:-1]
+            for number, part in zip(numbers, np.split(scores, stops), strict=True):
+                scored[number] = part
+        return scored
+
+    def _corpus(
+        self, requests: Sequence[Request], cancelled: Cancelled
+    ) -> DocumentKeys:
+        def read() -> DocumentKeys:
+            texts = [unit.own_text(text) for _, text, own in requests for unit in own]
+            keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
+            if keys.cut:
+                _LOGGER.warning(
+                    "%s: %d of %d units are longer than %d tokens and were cut; take smaller units",
+                    self.name, keys.cut, keys.documents, DOCUMENT_TOKENS,
+                )  # fmt: skip
+            return keys
+
+        units = [unit for _, _, own in requests for unit in own]
+        return self._corpora.get(
+            "\x1e".join(text for _, text, _ in requests), units, read
+        )
+
+
+class Found(NamedTuple):
+    """The documents found for a query."""
+
+    best: NDArray[
+        np.int64
+    ]  # (at most BEST,) numbers of documents, the most probable code first
+    log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
+    routing: NDArray[np.float64]  # (documents,): R, which orders all others
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the numbers of all documents, best first: (documents,)."""
+        others = np.argsort(-self.routing, kind="stable")
+        return np.concatenate([self.best, others[~np.isin(others, self.best)]])
+
+
+@torch.inference_mode()
+def read_corpus(
+    model: BlockSearchModel,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    between: Callable[[], None] = lambda: None,
+) -> DocumentKeys:
+    """Read documents once, for any number of queries.
+
+    ``cut`` of the result counts the documents of more than 300 tokens. ``between`` is
+    called before each batch, and may raise. ``ValueError`` without documents, or for
+    more documents than there are codes.
+    """
+    if not texts:
+        raise ValueError("got an empty corpus; expected at least one document")
+    codes = draw_codes(len(texts), random.Random(seed), model.settings.codes)
+    parts: list[DocumentKeys] = []
+    for start in range(0, len(texts), ROWS_AT_ONCE):
+        between()
+        rows = slice(start, start + ROWS_AT_ONCE)
+        parts.append(model.read_documents(texts[rows], codes[rows]))
+    *layers, lengths, drawn, cut = zip(*parts, strict=True)
+    keys, values = (
+        tuple(torch.cat(layer, 1) for layer in zip(*own, strict=True)) for own in layers
+    )
+    return DocumentKeys(keys, values, torch.cat(lengths), torch.cat(drawn), sum(cut))
+
+
+@torch.inference_mode()
+def search(
+    model: BlockSearchModel,
+    documents: DocumentKeys,
+    query: str,
+    *,
+    beam: int = BEAM,
+    best: int = BEST,
+) -> Found:
+    """Decode the ``best`` most probable codes of documents by beam search.
+
+    All others follow by R.
+
+    The log-probability of a code is the sum over its digits of the log-softmax over the
+    ten digits. Only prefixes of a document's code are continued.
+    """
+    number_of = {
+        digits_of(code): number for number, code in enumerate(documents.codes.tolist())
+    }
+    read = model.read_queries(model.query_ids(query), documents)
+    routing, keys = read.routing[0].double().cpu().numpy(), read.keys
+    found: list[tuple[float, tuple[int, ...]]] = [
+        (0.0, ())
+    ]  # negative log-probabilities and their prefixes
+    logits = read.logits[:, -1]
+    for place in range(DIGITS):
+        steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
+        allowed = {code[: place + 1] for code in number_of}
+        continued = sorted(
+            (cost - steps[row, digit], (*prefix, digit), row)
+            for row, (cost, prefix) in enumerate(found)
+            for digit in range(10)
+            if (*prefix, digit) in allowed
+        )[:beam]
+        found = [(cost, prefix) for cost, prefix, _ in continued]
+        if place + 1 < DIGITS:
+            rows = torch.tensor([row for _, _, row in continued], device=model.device)
+            tokens = torch.tensor(
+                [[model.layout.digits[prefix[-1]]] for _, prefix in found],
+                device=model.device,
+            )
+            before = [(key[rows], value[rows]) for key, value in keys]
+            further = model.read_queries(tokens, documents, before, read.selected)
+            logits, keys = further.logits[:, -1], further.keys
+    numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
+    return Found(numbers, np.array([-cost for cost, _ in found[:best]]), routing)
+
+
+def logits_of(found: Found) -> NDArray[np.float32]:
+    """Return one number for each document, in the order of `Found.order`: (documents,).
+
+    The best have the log-odds of their codes' probabilities; the others are less than 1
+    below the lowest of these.
+    """
+    order = found.order()
+    best = log_odds(np.exp(found.log_probabilities)).astype(np.float64)
+    steps = np.arange(1, len(order) - len(best) + 1) / max(len(order), 1)
+    logits = np.empty(len(order))
+    logits[order] = np.concatenate([np.minimum.accumulate(best), best.min() - steps])
+    return logits.astype(np.float32)

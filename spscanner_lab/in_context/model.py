@@ -1,0 +1,550 @@
+"""The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents.
+
+"The paper" of these modules is Gollapudi et al. 2026, "Can Language Models Actually
+Retrieve In-Context? Drowning in Documents at Million Token Scale" (arXiv:2607.01538).
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.text.extras import needed
+from spscanner_rag.text.units import readable
+
+DIGITS: Final = 4
+MOST_DOCUMENTS: Final = 10**DIGITS
+DOCUMENT_TOKENS: Final = (
+    300  # in a document, including its codes; the positions of a query begin here
+)
+
+INSTRUCTION: Final = (
+    "Given a web search query, retrieve relevant passages that answer the query"
+)
+
+Attention = Literal["ssmax", "sink", "plain"]
+STARTS: Final = {
+    "ssmax": 0.43,
+    "sink": 14.0,
+    "plain": 1.0,
+}  # first s_L or b_L (table 6); "plain" has none
+
+SETTINGS_FILE: Final = "block_search.json"
+TOKENIZER_FILE: Final = "tokenizer.json"
+
+TokenIds = NDArray[np.int64]
+Codes = Literal["random", "position"]
+
+
+class Layout(NamedTuple):
+    r"""Lays documents and queries out as tokens.
+
+    Each digit of a code is a separate token.
+
+    A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct:
+    {instruction}\nQuery: {query}\nAnswer: ``, and the four digits follow.
+    """
+
+    tokenizer: Tokenizer
+    begin: int  # [BOS]
+    end: int  # [EOS]
+    digits: tuple[int, ...]  # the tokens of "0" to "9"
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
+        """Take the ids of the first and the last token from the model's configuration.
+
+        It must have the last one.
+
+        Without a first one, as in Qwen3's tokenizer, the last one is used at the
+        beginning as well.
+        """
+        if end is None:
+            raise ValueError(
+                "the model's configuration has no eos_token_id; expected the id of the"
+                " token that ends a document"
+            )
+        digits = [tokenizer.token_to_id(str(digit)) for digit in range(10)]
+        if None in digits:
+            raise ValueError(
+                f"the tokenizer has no token {digits.index(None)!r}; expected one for"
+                " each of the ten digits that codes consist of"
+            )
+        return cls(
+            tokenizer,
+            end if begin is None else begin,
+            end,
+            tuple(d for d in digits if d is not None),
+        )
+
+    def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
+        """The tokens of a document with its code, and whether its text was cut to fit `DOCUMENT_TOKENS`."""
+        number = [self.digits[digit] for digit in digits_of(code)]
+        before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
+        after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
+        room = DOCUMENT_TOKENS - len(before) - len(after)
+        body = self._ids(readable(text.strip()))
+        return np.array([*before, *body[:room], *after], np.int64), len(body) > room
+
+    def query(self, query: str) -> TokenIds:
+        """Lay out a query up to where the code begins: (tokens,)."""
+        asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
+        return np.array([self.begin, *self._ids(asked)], np.int64)
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def digits_of(code: int) -> tuple[int, ...]:
+    """Return the digits of a code, with leading zeros."""
+    return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
+
+
+def draw_codes(
+    documents: int, draw: random.Random, codes: Codes = "random"
+) -> list[int]:
+    """Distinct codes from 0000 to 9999, drawn uniformly or counted ("position").
+
+    ``ValueError`` for too many.
+    """
+    if documents > MOST_DOCUMENTS:
+        raise ValueError(
+            f"got {documents:,} documents; expected at most {MOST_DOCUMENTS:,}, since"
+            f" codes have {DIGITS} digits: take the best {MOST_DOCUMENTS:,} of another"
+            " retriever"
+        )
+    return (
+        draw.sample(range(MOST_DOCUMENTS), documents)
+        if codes == "random"
+        else list(range(documents))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """How queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
+
+    ``attention`` "ssmax" multiplies scores by s_L * log N, for the N documents that a
+    layer attends to; "sink" adds exp(b_L + log(N_eff / 128)) to the softmax's
+    denominator, only in training (`Gate`); "plain" does neither. Layers up to
+    ``routing_layer``, from 0, attend to all documents; those above to the
+    ``best_documents`` with the largest R in it (10,000: no routing). ``codes``
+    "position" numbers the documents in order.
+    """
+
+    routing_layer: int
+    best_documents: int = 256
+    attention: Attention = "ssmax"
+    codes: Codes = "random"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("attention", STARTS), ("codes", get_args(Codes))):
+            if (value := getattr(self, name)) not in choices:
+                raise ValueError(
+                    f"{name}: got {value!r}; expected one of {', '.join(choices)}"
+                )
+
+
+class Gate(NamedTuple):
+    """The strength of the sink in a training step: log(N_eff / 128), and its share, which is ramped up."""
+
+    length: float
+    share: float
+
+
+class DocumentKeys(NamedTuple):
+    """Keys and values of the tokens of all documents, in order, without padding.
+
+    A million tokens of Qwen3-0.6B in bfloat16 are 115 GB: 28 layers, 8 heads of 128
+    numbers, keys and values.
+    """
+
+    keys: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
+    values: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
+    lengths: Tensor  # (documents,) tokens in each
+    codes: Tensor  # (documents,) int64
+    cut: int = 0  # number of documents that were too long
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return len(self.lengths)
+
+    @property
+    def document_of(self) -> Tensor:
+        """The number of each token's document: (tokens,)."""
+        return torch.repeat_interleave(self.lengths)
+
+
+QueryKeys = list[tuple[Tensor, Tensor]]
+"""Keys and values of the tokens of queries so far: for each layer (queries,
+kv_heads, tokens, head_dim)."""
+
+
+class Read(NamedTuple):
+    """The result of reading tokens of queries."""
+
+    logits: Tensor  # (queries, tokens, ten digits)
+    keys: QueryKeys  # of all their tokens so far
+    routing: Tensor  # (queries, documents): R
+    selected: (
+        Tensor | None
+    )  # documents that the layers above attend to, for `read_queries`; None for all
+
+
+class Attended(NamedTuple):
+    """What the queries of a layer attend to."""
+
+    queries: Tensor  # (queries, heads, tokens, head_dim)
+    keys: Tensor  # (kv_heads, document tokens, head_dim)
+    values: Tensor  # (kv_heads, document tokens, head_dim)
+    own_keys: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    own_values: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    factor: Tensor  # of the scores
+
+
+Watch = Callable[
+    [int, Attended, Tensor | None], None
+]  # takes a layer, and its tokens' places; None: all
+
+
+class BlockSearchModel(nn.Module):
+    """A Qwen3 decoder that reads documents one by one and queries after all of them.
+
+    A document's tokens, at positions from 0, attend causally within their document. A
+    query's tokens, at positions from 300, attend to all documents and to earlier tokens
+    of the query. No document sees another, so the order of documents does not matter.
+    """
+
+    def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings) -> None:  # noqa: ANN401
+        super().__init__()
+        layers = len(decoder.model.layers)
+        self.decoder, self.layout, self.settings = decoder, layout, settings
+        self.scalars = nn.Parameter(
+            torch.full((layers,), STARTS[self.settings.attention])
+        )  # s_L or b_L
+        self.gate: Gate | None = None  # of the current training step
+        if not 0 <= self.settings.routing_layer < layers:
+            raise ValueError(
+                f"routing_layer is {self.settings.routing_layer}; expected 0 to"
+                f" {layers - 1}"
+            )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | Path,
+        *,
+        dtype: str = "auto",
+        device: str = "cpu",
+        **changed: Any,  # noqa: ANN401 - fields of `ReadingSettings`
+    ) -> "BlockSearchModel":
+        """Load a Qwen3 folder, or one that `save` wrote, in evaluation mode.
+
+        ``changed`` has fields of `ReadingSettings` that replace the folder's.
+        ``ValueError`` for another architecture, or for a tokenizer without digits or
+        end token.
+        """
+        library, place = (
+            needed("transformers", "in-context retrieval", "baselines"),
+            Path(folder),
+        )
+        # without an explicit trust_remote_code, transformers asks at a prompt
+        own = {"local_files_only": True, "trust_remote_code": False}
+        config = library.AutoConfig.from_pretrained(place, **own)
+        if config.model_type != "qwen3":
+            raise ValueError(
+                f"{place}: got a model of type {config.model_type!r}; expected qwen3"
+            )
+        if not (place / TOKENIZER_FILE).is_file():
+            raise FileNotFoundError(
+                f"{place}: there is no {TOKENIZER_FILE}; expected a Qwen3 model's"
+                " folder"
+            )
+        tokenizer, end = (
+            Tokenizer.from_file(str(place / TOKENIZER_FILE)),
+            config.eos_token_id,
+        )
+        layout = Layout.of(
+            tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end
+        )
+        decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
+        # routing as published: in layer 16 of 28, or at the same share of another
+        # number of layers
+        stored: dict[str, Any] = {
+            "routing_layer": round(config.num_hidden_layers * 16 / 28)
+        }
+        if (place / SETTINGS_FILE).is_file():
+            stored = json.loads((place / SETTINGS_FILE).read_text(encoding="utf-8"))
+        scalars = stored.pop("scalars", None)
+        model = cls(decoder, layout, ReadingSettings(**stored | changed))
+        if scalars and model.settings.attention == stored["attention"]:
+            with torch.no_grad():
+                model.scalars.copy_(torch.tensor(scalars))
+        return model.to(device).eval()
+
+    def save(self, folder: Path) -> None:
+        """Write a folder that `from_pretrained` loads, as does transformers, but without SSMax and routing."""
+        self.decoder.save_pretrained(folder)
+        write_whole(folder / TOKENIZER_FILE, self.layout.tokenizer.to_str())
+        stored = asdict(self.settings) | {
+            "scalars": [float(scalar) for scalar in self.scalars.detach()]
+        }
+        write_whole(folder / SETTINGS_FILE, json.dumps(stored, indent=2) + "\n")
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.scalars.device
+
+    def read_documents(
+        self, texts: Sequence[str], codes: Sequence[int]
+    ) -> DocumentKeys:
+        """Read documents as one batch, padded at the ends, where the causal mask hides padding from all tokens."""
+        laid_out = [
+            self.layout.document(text, code)
+            for text, code in zip(texts, codes, strict=True)
+        ]
+        lengths = torch.tensor([len(row) for row, _ in laid_out], device=self.device)
+        ids = pad_sequence(
+            [torch.from_numpy(row) for row, _ in laid_out], batch_first=True
+        ).to(self.device)
+        filled = (
+            torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
+        )  # (documents, tokens)
+        layers = self.decoder.model(
+            input_ids=ids, use_cache=True
+        ).past_key_values.layers
+        # (kv_heads, tokens of all documents, head_dim)
+        keys = tuple(layer.keys.transpose(0, 1)[:, filled] for layer in layers)
+        values = tuple(layer.values.transpose(0, 1)[:, filled] for layer in layers)
+        cut = sum(is_cut for _, is_cut in laid_out)
+        return DocumentKeys(
+            keys, values, lengths, torch.tensor(codes, device=self.device), cut
+        )
+
+    def read_queries(
+        self,
+        ids: Tensor,
+        documents: DocumentKeys,
+        before: QueryKeys | None = None,
+        selected: Tensor | None = None,
+        watch: Watch | None = None,
+    ) -> Read:
+        """Read tokens of queries, (queries, tokens), after those of ``before``.
+
+        Layers above the routing layer attend to the documents ``selected``, by default
+        those that the last token of a single query routes to; several queries attend to
+        all documents, as in training. ``watch`` is called with what each layer attends
+        to.
+        """
+        settings = self.settings
+        first = DOCUMENT_TOKENS + (before[0][0].shape[2] if before else 0)
+        positions = torch.arange(first, first + ids.shape[1], device=self.device)
+        hidden = self.decoder.model.embed_tokens(ids)
+        routing, kept = torch.empty(0), QueryKeys()
+        attended, places = (
+            documents.documents,
+            None,
+        )  # a layer's documents, their tokens' places; None: all
+        for number, layer in enumerate(self.decoder.model.layers):
+            if number == settings.routing_layer + 1 and selected is not None:
+                attended, places = (
+                    len(selected),
+                    torch.isin(documents.document_of, selected).nonzero()[:, 0],
+                )
+            query, key, value = self._projected(layer, hidden, positions)
+            if before is not None:
+                key, value = (
+                    torch.cat(both, 2)
+                    for both in zip(before[number], (key, value), strict=True)
+                )
+            kept.append((key, value))
+            of_documents = documents.keys[number], documents.values[number]
+            if places is not None:
+                of_documents = of_documents[0][:, places], of_documents[1][:, places]
+            seen = Attended(
+                query, *of_documents, key, value, self._factor(number, attended)
+            )
+            mixed, scores = query_attention(seen, *self._sink(number))
+            if watch is not None:
+                watch(number, seen, places)
+            if number == settings.routing_layer:
+                routing = max_similarities(
+                    scores, documents.document_of, documents.documents
+                ).sum(1)
+                if (
+                    selected is None
+                    and len(ids) == 1
+                    and documents.documents > settings.best_documents
+                ):
+                    selected = (
+                        routing[0].topk(settings.best_documents).indices.sort().values
+                    )
+            hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
+            hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+        head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
+        logits = (self.decoder.model.norm(hidden) @ head.T).float()
+        return Read(logits, kept, routing, selected)
+
+    def query_ids(self, query: str) -> Tensor:
+        """Lay out a query as a batch of one: (1, tokens)."""
+        return torch.from_numpy(self.layout.query(query))[None].to(self.device)
+
+    def _factor(self, layer: int, documents: int) -> Tensor:
+        """A layer's s_L * log N, where N is at least 2, since log 1 = 0 would make all weights equal."""
+        if self.settings.attention != "ssmax":
+            return torch.ones((), device=self.device)
+        return self.scalars[layer] * math.log(max(2, documents))
+
+    def _sink(self, layer: int) -> tuple[Tensor | None, float]:
+        """The sink's logit and share in a training step.
+
+        Outside training there is no sink.
+        """
+        if self.settings.attention != "sink" or self.gate is None or not self.training:
+            return None, 0.0
+        return self.scalars[layer] + self.gate.length, self.gate.share
+
+    def _projected(
+        self,
+        layer: Any,  # noqa: ANN401
+        hidden: Tensor,
+        positions: Tensor,  # noqa: ANN401, RUF100
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
+        attention, shape = (
+            layer.self_attn,
+            (*hidden.shape[:2], -1, layer.self_attn.head_dim),
+        )
+        read = layer.input_layernorm(hidden)
+        query = attention.q_norm(attention.q_proj(read).view(shape)).transpose(1, 2)
+        key = attention.k_norm(attention.k_proj(read).view(shape)).transpose(1, 2)
+        value = attention.v_proj(read).view(shape).transpose(1, 2)
+        turn = import_module(
+            "transformers.models.qwen3.modeling_qwen3"
+        ).apply_rotary_pos_emb
+        query, key = turn(
+            query, key, *self.decoder.model.rotary_emb(hidden, positions[None])
+        )
+        return query, key, value
+
+
+def query_attention(
+    seen: Attended, sink: Tensor | None = None, share: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Attention of queries to all document tokens and, causally, to their own tokens.
+
+    weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025,
+    "Scalable-Softmax Is Superior for Attention") has the factor s_L * log N, and plain
+    attention 1. A ``sink`` adds exp(sink) to the denominator, which multiplies the
+    weights by sigmoid(logsumexp(scores) - sink) (proposition 1, appendix H); ``share``
+    is the part of that gate that acts. Returns the mixed values, shaped like the
+    queries, and the last token's scores without the factor: (queries, heads, document
+    tokens).
+    """
+    queries, keys, values, own_keys, own_values, factor = seen
+    n, heads, tokens, width = queries.shape
+    # (queries, kv_heads, heads of each, tokens, head_dim)
+    grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
+    to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
+    to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
+    own = own_keys.shape[2]
+    later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(
+        own - tokens + 1
+    )
+    # masked after the product, since otherwise the gradient of the factor would be 0 *
+    # infinity
+    scaled = torch.cat(
+        [factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1
+    ).float()
+    weights = torch.softmax(scaled, -1)
+    if sink is not None:
+        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
+        weights = weights * (1 - share + share * gate)
+    weights = weights.to(values.dtype)
+    of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
+    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
+    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
+    return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(
+        n, heads, -1
+    )
+
+
+def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
+    """MaxSim(d) = max_{t in d} s_t (section 4.1): (queries, heads, documents).
+
+    S: (queries, heads, tokens).
+
+    R(d) is its sum over heads. A document without tokens has -infinity.
+    """
+    best = scores.new_full((*scores.shape[:2], documents), -math.inf)
+    return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
+
+
+class Dilution(NamedTuple):
+    """What a query reads in each layer at its last token, which predicts the first digit (section 4.1)."""
+
+    any_head: list[
+        bool
+    ]  # R_any: whether at least one head ranks a gold document first by MaxSim
+    all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
+    gold_share: list[
+        float
+    ]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
+
+
+@torch.inference_mode()
+def dilution(
+    model: BlockSearchModel, documents: DocumentKeys, query: str, gold: Collection[int]
+) -> Dilution:
+    """Measure where a query's attention goes.
+
+    Figure 3 and table 1 have averages over queries.
+
+    a is a layer's attention output before it is added to the residual, so that a = a_G
+    + the rest; of several ``gold`` documents, any may be first, and all are in a_G.
+    Layers above the routing layer see what it selected.
+    """
+    document_of, found = documents.document_of, Dilution([], [], [])
+    is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
+
+    def watch(layer: int, seen: Attended, places: Tensor | None) -> None:
+        every = (
+            torch.arange(len(is_gold), device=model.device)
+            if places is None
+            else places
+        )
+        last = seen._replace(queries=seen.queries[:, :, -1:])
+        output, scores = query_attention(last)
+        gold_values = last.values * is_gold[every][:, None]
+        only_gold = last._replace(
+            values=gold_values, own_values=torch.zeros_like(last.own_values)
+        )
+        of_gold, _ = query_attention(only_gold)
+        to_output = model.decoder.model.layers[layer].self_attn.o_proj.weight
+        whole, part = (
+            (mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold)
+        )
+        similar = max_similarities(scores, document_of[every], documents.documents)[
+            0
+        ]  # (heads, documents)
+        found.any_head.append(bool(set(similar.argmax(-1).tolist()) & set(gold)))
+        found.all_heads.append(int(similar.sum(0).argmax()) in gold)
+        found.gold_share.append(float(part / whole))
+
+    model.read_queries(model.query_ids(query), documents, watch=watch)
+    return found

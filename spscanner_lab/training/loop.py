@@ -1,0 +1,420 @@
+"""The optimization loop: from examples to weights, a log and a state from which an interrupted run resumes."""
+
+import json
+import math
+import pickle
+import random
+import time
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from spscanner_lab.training.recipe import Recipe
+from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
+from spscanner_rag.files.writing import append_records, complete_lines
+from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import keep_freed_memory
+from spscanner_rag.text.escaping import first_line
+
+STATE_FILE = "training_state.pt"
+START_AGAIN = "delete it to start again, or give another --out"
+
+LOG_FILE = "log.jsonl"
+BETAS = (0.9, 0.95)  # AdamW's, as in the paper
+STEPS_AHEAD = 4  # steps that each process draws in advance
+
+_STATE_TYPES = {"step": int, "recipe": str, "inputs": str, "seconds": float}
+_STATE_TYPES |= dict.fromkeys(("model", "average", "optimizer", "best"), dict)
+
+
+def read_state(
+    out: Path,
+    recipe: Recipe,
+    inputs: Mapping[str, str],
+    device: torch.device | str = "cpu",
+) -> dict[str, Any] | None:
+    """Read the saved state of a run with this recipe and these inputs.
+
+    None if there is none.
+
+    Raises ``ValueError`` if it is damaged or of another run. Inputs that are not given
+    are not compared.
+    """
+    path = out / STATE_FILE
+    if not path.exists():
+        return None
+    try:
+        state = _loaded(path, device)
+        saved = json.loads(state["inputs"])
+        other = [
+            option for option, digest in inputs.items() if saved.get(option) != digest
+        ]
+        found = {
+            "recipe": recipe.difference(json.loads(state["recipe"])),
+            "inputs": (
+                f"{other[0]} has other content than when the state was saved"
+                if other
+                else None
+            ),
+        }
+    except Exception as error:  # on a damaged stream the unpickler may raise anything
+        reason = getattr(error, "strerror", None) or first_line(error)
+        if isinstance(
+            error, pickle.UnpicklingError
+        ):  # torch's message gives advice for another case
+            reason = "it holds objects other than tensors and numbers"
+        raise ValueError(
+            f"{path} cannot be read ({reason}): it is damaged, or another program wrote"
+            f" it; {START_AGAIN}"
+        ) from None
+    for what, difference in found.items():
+        if difference is not None:
+            raise ValueError(
+                f"{path} is the state of another run ({what}: {difference}); give the"
+                " same again to resume it, or another --out to start again"
+            )
+    return state
+
+
+def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
+    """Load a state; ``ValueError`` for other kinds of files, and for a wrong CRC32, which torch ignores."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(
+                "it is not a complete archive of torch.save"
+                if path.stat().st_size
+                else "it is empty"
+            )
+        if (damaged := zipfile.ZipFile(file).testzip()) is not None:
+            raise ValueError(f"the CRC32 of its part {damaged} is wrong")
+    state = torch.load(path, map_location=device, weights_only=True)
+    if not isinstance(state, dict):
+        raise ValueError(f"it holds a {type(state).__name__}, not an object")
+    for key, expected in _STATE_TYPES.items():
+        if not isinstance(state.get(key), expected):
+            raise ValueError(f"it has no {key!r} of type {expected.__name__}")
+    return state
+
+
+class StepReport(NamedTuple):
+    """The numbers of one optimizer step."""
+
+    step: int  # counted from 1
+    loss: float
+    gradient_norm: float  # before clipping
+    learning_rate: float
+    tokens: int
+    tokens_per_second: float
+
+
+class Objective(Protocol):
+    """A training objective: an endless, repeatable supply of examples, and their loss."""
+
+    def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - its own kind
+        """Example ``number``, about ``length`` tokens long.
+
+        The same in every run and every process.
+        """
+
+    def tokens(self, example: Any) -> int:  # noqa: ANN401
+        """The number of tokens in an example."""
+
+    def losses(self, model: Any, examples: Sequence[Any]) -> Iterator[Tensor]:  # noqa: ANN401
+        """The parts of a step's loss, one for each forward pass."""
+
+
+class Trainer:
+    """Trains a model, in float32 and in place.
+
+    An interrupted run resumes from the state in ``out``.
+
+    ``workers`` processes draw the examples of coming steps; with 0, a step draws its
+    own when it is due. ``fast`` are weights that are trained at ten times the rate.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        recipe: Recipe,
+        out: Path,
+        workers: int = 0,
+        inputs: Mapping[str, str] | None = None,
+        fast: Iterable[nn.Parameter] = (),
+    ) -> None:
+        self.model, self.recipe, self.out = model, recipe, out
+        self._inputs, self._objective, self._workers = (
+            dict(inputs or {}),
+            objective,
+            workers,
+        )
+        self.step, self.seconds = (
+            0,
+            0.0,
+        )  # optimizer steps done, and the seconds that they took
+        averaged = model.named_parameters() if recipe.ema_decay else ()
+        self.average = {name: value.detach().clone() for name, value in averaged}
+        self.best: dict[str, Any] = {}  # step, value and weights of the best validation
+        self.optimizer = new_optimizer(model, recipe, fast)
+        out.mkdir(parents=True, exist_ok=True)
+        self._restore()
+        self.kernels = BackendChoice(TORCH_KERNELS, "of another library's model")
+        if isinstance(model, ScannerModel):
+            self.kernels = choose_training_kernels(model.device)
+            model.use_kernels(self.kernels.kernels)
+            # plain torch keeps 15 MB per token at 1.3b, more than a GPU holds; the CPU
+            # kernels keep little
+            model.backbone.recomputes = model.device.type != "cpu"
+        self.log = (
+            out / LOG_FILE
+        )  # one object per step and per validation, each with its "step"
+        keep_until(self.log, self.step)
+
+    def run(self) -> Iterator[StepReport]:
+        """Train to the recipe's last step, yielding a report after each step."""
+        steps = range(self.step, self.recipe.steps)
+        self.model.train()
+        keep_freed_memory()
+        started = time.perf_counter()
+        for drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
+            report = self._one_step(drawn, started)
+            append_records(self.log, [report._asdict()])
+            if (
+                self.step % self.recipe.save_every == 0
+                or self.step == self.recipe.steps
+            ):
+                self.save()
+            yield report
+            started = time.perf_counter()
+
+    def averaged_weights(self) -> dict[str, Tensor]:
+        """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
+        own = self.model.named_parameters()
+        return (
+            self.average
+            if self.recipe.ema_decay
+            else {name: value.detach() for name, value in own}
+        )
+
+    def offer(self, value: float) -> None:
+        """Keep a copy of the current weights if ``value``, from a validation, is the highest so far."""
+        if not self.best or value > self.best["value"]:
+            weights = {
+                name: weight.clone() for name, weight in self.averaged_weights().items()
+            }
+            self.best = {"step": self.step, "value": float(value), "weights": weights}
+            self.save()
+
+    def save(self) -> None:
+        """Write the state, whole or not at all.
+
+        After an ``OSError`` the previous state is still there.
+        """
+        state = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "recipe": json.dumps(asdict(self.recipe)),
+            "inputs": json.dumps(self._inputs),
+            "model": self.model.state_dict(),
+            "average": self.average,
+            "best": self.best,
+            "optimizer": self.optimizer.state_dict(),
+        }
+        with (
+            whole_file(self.out / STATE_FILE) as unfinished,
+            unfinished.open("wb") as file,
+        ):
+            try:
+                torch.save(state, file)
+            except RuntimeError as error:
+                if isinstance(
+                    error.__context__, OSError
+                ):  # torch hides a full disk behind its own error
+                    raise error.__context__ from None
+                raise
+
+    def _one_step(self, examples: list[Any], started: float) -> StepReport:
+        """Train on a batch; ``started`` is when the loop began to draw the batch or to wait for it."""
+        tokens = sum(map(self._objective.tokens, examples))
+        recipe, number = self.recipe, self.step
+        rate = learning_rate_at(number, recipe)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group.get("times", 1)
+        self.optimizer.zero_grad()
+        loss = 0.0
+        for part in self._objective.losses(self.model, examples):
+            part.backward()  # type: ignore[no-untyped-call]
+            loss += part.item()
+        parameters = [
+            parameter
+            for group in self.optimizer.param_groups
+            for parameter in group["params"]
+        ]
+        norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
+        if not math.isfinite(loss) or not torch.isfinite(norm):
+            raise FloatingPointError(
+                f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last"
+                f" saved state is in {self.out}; lower the learning rate or the"
+                " sequence length and start again"
+            )
+        self.optimizer.step()
+        self.step += 1
+        if recipe.ema_decay:
+            # nearly a plain mean in the first steps, so that the average forgets the
+            # random start
+            decay = min(recipe.ema_decay, self.step / (self.step + 10))
+            with torch.no_grad():
+                for name, value in self.model.named_parameters():
+                    self.average[name].lerp_(value, 1 - decay)
+        elapsed = time.perf_counter() - started
+        self.seconds += elapsed
+        return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
+
+    def _restore(self) -> None:
+        path = self.out / STATE_FILE
+        state = read_state(
+            self.out, self.recipe, self._inputs, next(self.model.parameters()).device
+        )
+        if state is None:
+            return
+        try:
+            self.optimizer.load_state_dict(state["optimizer"])
+            own = dict(self.model.named_parameters()).keys()
+            for weights in filter(
+                None, (state["average"], state["best"].get("weights"))
+            ):
+                if weights.keys() != own:
+                    raise KeyError("it lacks some weights of the model, or has others")
+                self.model.load_state_dict(
+                    weights, strict=False
+                )  # raises if a shape differs
+            self.model.load_state_dict(state["model"])
+        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise ValueError(
+                f"{path} fits another model or optimizer ({reason}); {START_AGAIN}"
+            ) from None
+        self.average, self.best = state["average"], state["best"]
+        self.step, self.seconds = state["step"], state["seconds"]
+
+
+def keep_until(log: Path, step: int) -> None:
+    """Drop the records after ``step`` from a JSON Lines file, because the run will repeat those steps."""
+    kept = []
+    for _, line in complete_lines(log):
+        with suppress(
+            ValueError, TypeError, KeyError
+        ):  # a line that is not a record is dropped
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+    if log.exists():
+        write_whole(log, b"".join(kept))
+
+
+def learning_rate_at(step: int, recipe: Recipe) -> float:
+    """The rate of a step, counted from 0: linear warm-up, then the recipe's schedule down to the final rate.
+
+    "constant" stays at the peak until the last ``cooldown_share`` of the steps and then
+    falls as 1 minus a square root (Hägele et al. 2024, "Scaling laws and
+    compute-optimal training beyond fixed training durations").
+    """
+    warmup = max(1, round(recipe.warmup_share * recipe.steps))
+    if step < warmup:
+        return recipe.learning_rate * (step + 1) / warmup
+    if recipe.schedule == "constant":
+        last = round(recipe.cooldown_share * recipe.steps)
+        done = max(0.0, (step - (recipe.steps - last)) / max(1, last))
+        left = 1 - math.sqrt(done)
+    else:
+        done = (step - warmup) / max(1, recipe.steps - warmup)
+        left = (
+            1 - done
+            if recipe.schedule == "linear"
+            else (1 + math.cos(math.pi * done)) / 2
+        )
+    return (
+        recipe.final_learning_rate
+        + (recipe.learning_rate - recipe.final_learning_rate) * left
+    )
+
+
+def new_optimizer(
+    model: nn.Module, recipe: Recipe, fast: Iterable[nn.Parameter] = ()
+) -> torch.optim.Optimizer:
+    """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
+    own = {id(parameter): parameter for parameter in fast}
+    parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [p for p in parameters if p.dim() > 1],
+            "weight_decay": recipe.weight_decay,
+        },
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    if own:
+        groups.append({"params": list(own.values()), "weight_decay": 0.0, "times": 10})
+    # fused: one pass over weights, gradients and moments instead of a dozen
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=BETAS, fused=True)
+
+
+def choose_training_kernels(device: torch.device) -> BackendChoice:
+    """Choose kernels with gradients: on a CPU with numba, the kernels that it compiles.
+
+    Otherwise plain torch.
+    """
+    if device.type != "cpu":
+        return BackendChoice(
+            TORCH_KERNELS, "the other kernels with gradients are for CPUs"
+        )
+    choice = choose_backend("auto", device)
+    if choice.kernels.name == "numba":
+        from spscanner_lab.training.kernels.gradients import (
+            NumbaTrainingKernels,  # needs numba
+        )
+
+        choice = choice._replace(kernels=NumbaTrainingKernels())
+    return choice
+
+
+def drawn_steps(
+    objective: Objective, recipe: Recipe, steps: range, workers: int
+) -> Iterator[list[Any]]:
+    """The examples of each step (from 0), in order.
+
+    ``workers`` processes, if any, draw them in advance.
+    """
+    yield from DataLoader(
+        _Steps(objective, recipe),
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
+        multiprocessing_context=(
+            "fork" if workers else None
+        ),  # documents and tokenizer are shared, not copied
+        prefetch_factor=STEPS_AHEAD if workers else None,
+    )
+
+
+class _Steps(Dataset[list[Any]]):
+    def __init__(self, objective: Objective, recipe: Recipe) -> None:
+        self._objective, self._recipe = objective, recipe
+
+    def __getitem__(self, step: int) -> list[Any]:
+        recipe, count = self._recipe, self._recipe.sequences_per_step
+        length = random.Random(f"{recipe.seed}-length-{step}").choice(
+            recipe.sequence_tokens
+        )
+        return [
+            self._objective.example(number, length)
+            for number in range(step * count, (step + 1) * count)
+        ]

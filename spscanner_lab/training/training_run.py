@@ -1,0 +1,167 @@
+"""A whole training run: data, model, loop, validation, checkpoint and model card."""
+
+import copy
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from hashlib import sha256
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spscanner_lab.training import Notify
+from spscanner_lab.training.loop import StepReport, Trainer, read_state
+from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.stages.evidence import EvidenceStage, Validation
+from spscanner_lab.training.stages.reranker import (
+    EmbedderStage,
+    RerankerStage,
+    TransformerStage,
+    is_transformer,
+)
+from spscanner_lab.training.start import RunFiles, check_start, inputs_of
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.files.writing import append_records
+from spscanner_rag.scan.devices import choose
+
+OnStep = Callable[[StepReport], object]
+OnValidation = Callable[[int, Validation], object]
+
+
+class TrainingRun:
+    """Training of any stage, from files to a checkpoint folder.
+
+    Making a run refuses inputs that it cannot use.
+
+    ``workers`` processes draw the examples of coming steps.
+    """
+
+    def __init__(
+        self,
+        files: RunFiles,
+        recipe: Recipe,
+        device: torch.device,
+        notify: Notify = lambda message: None,
+        workers: int = 0,
+    ) -> None:
+        if recipe.dtype == "auto":
+            recipe = replace(
+                recipe, dtype=str(choose(device).dtype).removeprefix("torch.")
+            )
+        self.files, self.recipe = files, recipe
+        check_start(files, recipe)
+        inputs = inputs_of(files)
+        read_state(
+            files.out, recipe, inputs
+        )  # refuses another run's state before data is prepared
+        stages = {
+            "evidence": EvidenceStage,
+            "embedder": EmbedderStage,
+            "reranker": RerankerStage,
+        }
+        kind = stages[recipe.stage]
+        if kind is RerankerStage and is_transformer(files.base):
+            kind = TransformerStage
+        self.stage = kind(files, recipe, device, notify)
+        if recipe.keep_best and not self.stage.held_out:
+            raise ValueError(
+                "keep_best is true, but there are no documents to validate on; expected"
+                " --validation files, or held_out_sources that the data has, or"
+                " keep_best = false"
+            )
+        self.start = self.stage.start()
+        inputs["tokenizer"] = sha256(self.start.tokenizer.to_str().encode()).hexdigest()
+        objective = self.stage.objective(self.start)
+        self.trainer = trainer = Trainer(
+            self.start.model, objective, recipe, files.out, workers, inputs
+        )
+        notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
+        if trainer.step:
+            notify(
+                f"found the state of step {trainer.step:,}, from which the run resumes"
+            )
+
+    def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
+        """Train to the end, save the checkpoint and its model card, and return the last validation.
+
+        Returns None without documents to validate on.
+        """
+        if self._is_due(
+            self.trainer.step
+        ):  # a base before its first step, or a killed run's last step
+            self._validate(
+                self._with_weights(self.trainer.averaged_weights()), on_validation
+            )
+        for report in self.trainer.run():
+            on_step(report)
+            if self._is_due(report.step):
+                self._validate(
+                    self._with_weights(self.trainer.averaged_weights()), on_validation
+                )
+        weights = self.trainer.best.get("weights") or self.trainer.averaged_weights()
+        chosen = self.stage.finish(self._with_weights(weights))
+        validation = self._validate(chosen, on_validation, final=True)
+        settings = replace(self.start.settings, training=self._summary(validation))
+        self.stage.save(replace(chosen, settings=settings))
+        return validation
+
+    def _is_due(self, step: int) -> bool:
+        if (
+            step == self.recipe.steps
+        ):  # the end validates anyway; keep_best compares these weights too
+            return self.recipe.keep_best
+        if step == 0:
+            return self.files.base is not None
+        return step % self.recipe.validate_every == 0
+
+    def _validate(
+        self, checkpoint: Checkpoint, on_validation: OnValidation, final: bool = False
+    ) -> Validation | None:
+        validation = self.stage.validate(checkpoint, final)
+        if validation is not None:
+            if self.recipe.keep_best and not final:
+                self.trainer.offer(validation.choice)
+            append_records(
+                self.trainer.log,
+                [{"step": self.trainer.step, "validation": validation.measures}],
+            )
+            on_validation(self.trainer.step, validation)
+        return validation
+
+    def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:
+        model = copy.deepcopy(self.start.model)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(weights[name])
+        return replace(self.start, model=model.eval())
+
+    def _summary(self, validation: Validation | None) -> dict[str, Any]:
+        model, trainer, before = (
+            self.start.model,
+            self.trainer,
+            self.start.settings.training,
+        )
+        best = {"best_step": trainer.best["step"]} if trainer.best else {}
+        return {
+            "stage": self.recipe.stage,
+            "steps": trainer.step,
+            **best,
+            "hours": round(trainer.seconds / 3600, 2),
+            "hardware": (
+                f"{model.device.type}, {torch.get_num_threads()} threads,"
+                f" {platform.machine()}"
+            ),
+            "kernels": trainer.kernels.kernels.name,
+            "started_from": self.files.base or "nothing",
+            "questions_by_source": self.stage.drawn.questions_by_source,
+            "left_out": len(self.stage.shared),
+            "recipe": asdict(self.recipe),
+            self.stage.measured: {
+                source: {name: round(value, 4) for name, value in values.items()}
+                for source, values in (
+                    validation.measures if validation else {}
+                ).items()
+            },
+            **({"before": before} if before else {}),
+        }

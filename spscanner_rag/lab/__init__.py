@@ -1,1 +1,0 @@
-"""The workshop: evaluation, answers, training and synthesis."""

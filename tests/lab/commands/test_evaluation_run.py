@@ -1,0 +1,302 @@
+"""The page of an evaluation, from a result, in a browser if there is one, and the messages of a terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_lab.commands.evaluation_run import (
+    first_sentence,
+    render_evaluation,
+    show_result,
+)
+from spscanner_lab.evaluation.records import Record
+from spscanner_lab.evaluation.result import Result, Table, verdicts
+from spscanner_lab.evaluation.statistics import (
+    Difference,
+    differences_of,
+    length_bin,
+    rows_of,
+)
+from spscanner_lab.evidence.metrics import CUTOFFS
+from spscanner_rag.baselines.settings import Setting
+from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of
+
+SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
+METRICS = ("recall", "ndcg", "precision", "success", "mrr")
+
+
+def records() -> Iterator[Record]:
+    for setting in SETTINGS:
+        best = 50 if setting.unit == "sentence" else 5
+        for number in range(6):
+            share = number / 6 if setting is SETTINGS[0] else 0.25
+            yield Record(
+                *setting.key,
+                source=f"source {number % 2} {HOSTILE}",
+                split="dev",
+                doc_id=f"d{number}",
+                qid="q",
+                characters=7_000 * (number + 1),
+                metrics={f"{metric}@{k}": share for metric in METRICS for k in CUTOFFS}
+                | {
+                    "mrr": share,
+                    "recall_at_tokens@250": share,
+                    "recall_at_tokens@1000": share,
+                }
+                | {f"tokens@{k}": 40 * k for k in CUTOFFS}
+                | {
+                    f"recall_by_length@{length_bin(7_000 * (number + 1))}": share,
+                    "seconds": 0.5,
+                }
+                | {f"recall_by_position@{best}@{part}": share for part in range(1, 11)},
+            )
+
+
+def page_with(
+    found: list[Record], differences: list[Difference], *tables: Table
+) -> str:
+    result = Result(rows_of(found, SETTINGS), differences, SETTINGS, tables=tables)
+    return render_evaluation(result, {"Command": f"spscanner eval {HOSTILE}"})
+
+
+@pytest.fixture(scope="module")
+def markup() -> str:
+    found = list(records())
+    table = Table(
+        f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]]
+    )
+    return page_with(found, differences_of(found, [(SETTINGS[0], SETTINGS[1])]), table)
+
+
+@pytest.fixture(scope="module")
+def page(markup: str) -> CheckedPage:
+    return check_page(markup)
+
+
+def table_of(page: CheckedPage, caption: str) -> list[list[str]]:
+    """The rows of the table whose caption begins with this text."""
+    (found,) = (
+        each for each in page.all("table") if text_of(each).strip().startswith(caption)
+    )
+    return [
+        [text_of(cell) for cell in row if cell.tag in ("th", "td")]
+        for row in found.iter("tr")
+    ]
+
+
+def test_numbers_are_those_of_the_rows(page: CheckedPage) -> None:
+    _, scanner, chunks = table_of(page, "macro, 2 sources")
+    assert scanner[1].startswith(f"{100 * 15 / 36:.1f}")
+    assert scanner[-2:] == chunks[-2:] == ["2,000", "0.50"]
+
+
+def test_best_is_marked_among_the_same_unit(page: CheckedPage) -> None:
+    rows = next(
+        table
+        for table in page.all("table")
+        if text_of(table).strip().startswith("macro")
+    ).iter("tr")
+    assert [sum(cell.get("class") == "best" for cell in row) for row in rows] == [
+        0,
+        6,
+        6,
+    ]  # of each share
+
+
+def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
+    """A page whose first picture shows a share with its interval for each setting."""
+    settings = [
+        Setting("scanner"),
+        Setting("dense:/m/a"),
+        Setting("scanner", variants=("<first> tenth",)),
+        Setting("dense:/m/a", "chunk"),
+    ]
+    rows: list[Any] = [
+        {"source": "macro", "split": "dev", "retriever": setting.name, "unit": setting.unit, "metric": "recall",
+         "k": 1, "value": value, "ci_low": low, "ci_high": high}
+        for setting, (value, low, high) in zip(settings, shares, strict=False)
+    ]  # fmt: skip
+    return check_page(render_evaluation(Result(rows, [], settings, cutoffs=[1, 2]), {}))
+
+
+def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line_between_points() -> (
+    None
+):
+    figure = next(chart((0.2, 0.1, 0.3)).all("figure"))
+    (point,) = (each for each in figure.iter("path"))
+    lines = [
+        each.get("class")
+        for each in figure.iter("line")
+        if "grid" not in each.attrib["class"]
+    ]
+    assert lines == ["interval c1"]
+    assert [text_of(each) for each in figure.iter("title")] == [
+        "scanner: 20.0% (10.0 to 30.0)"
+    ]
+    heights = [
+        float(each.attrib["y1"])
+        for each in figure.iter("line")
+        if each.get("class") == "grid"
+    ]
+    y = float(point.attrib["transform"].rstrip(")").split()[1])
+    assert y == pytest.approx(min(heights))  # 20 % is the top of the picture's axis
+
+
+def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -> None:
+    page = chart(*[(0.2, None, None)] * 4)
+    points = list(next(page.all("figure")).iter("path"))
+    assert [each.get("class") for each in points] == [
+        "point c1",
+        "point c2",
+        "point c1 hollow",
+        "point c2",
+    ]
+    assert [each.attrib["d"] == points[0].attrib["d"] for each in points] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    labels = ["scanner", "dense:a", "scanner, <first> tenth", "dense:a, chunks"]
+    assert [text_of(each).strip() for each in page.all("li")] == labels
+    assert not list(page.all("line", "interval"))
+
+
+def difference(second: str, points: float, p: float, **others: Any) -> Any:
+    bounds = {"ci_low": points, "ci_high": points}
+    found = {
+        "first": "a",
+        "second": second,
+        "metric": "recall@10",
+        "difference": points,
+        "p_value": p,
+    }
+    return found | bounds | others
+
+
+@pytest.mark.parametrize(
+    ("differences", "sentence"),
+    [
+        ([], "Nothing was compared: there is one retriever."),
+        ([difference("b", 0.1, 0.01)], "a is better than b, by more than chance."),
+        ([difference("b", -0.1, 0.04)], "a is worse than b, by more than chance."),
+        (
+            [difference("b", 0.1, 0.05)],
+            "No clear winner: between a and b, the difference may be chance.",
+        ),
+        (
+            [
+                difference("b", 0.2, 0.001),
+                difference("b", -0.9, 0.001, metric="ndcg@10"),
+                difference("b, chunks", 0.2, 0.001),
+                difference("c:/x/d", 0.0, 1.0),
+            ],
+            (
+                "a is better than b and b (chunks), by more than chance. Between a and"
+                " c:d, the difference may be chance."
+            ),
+        ),
+    ],
+)
+def test_the_first_sentence_says_who_is_better(
+    differences: list[Difference], sentence: str
+) -> None:
+    assert first_sentence(differences, {"c:/x/d": "c:d"}) == sentence
+
+
+def test_the_differences_are_a_picture(page: CheckedPage) -> None:
+    pairs = list(page.all("div", "pair"))
+    metrics = [text_of(next(pair.iter("small"))) for pair in pairs]
+    assert metrics == ["recall in 1,000 tokens"]
+    for pair in pairs:
+        zero, (point,) = next(pair.iter("line")), pair.iter("circle")
+        points = float(text_of(list(pair)[-1]).split()[0])
+        assert (float(point.attrib["cx"]) > float(zero.attrib["x1"])) == (points > 0)
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "words"),
+    [
+        (
+            0.05,
+            0.3,
+            "+10.0 (+5.0 to +20.0), p = 0.300, too few to be sure",
+        ),  # the interval excludes zero
+        (-0.05, 0.3, "+10.0 (-5.0 to +20.0), p = 0.300, may be chance"),
+        (0.05, 0.01, "+10.0 (+5.0 to +20.0), p = 0.010"),
+        (None, 0.3, "+10.0, p = 0.300, may be chance"),
+    ],
+)
+def test_a_difference_says_how_sure_it_is(
+    low: float | None, p: float, words: str
+) -> None:
+    shown = difference("b", 0.1, p, ci_low=low, ci_high=0.2)
+    page = check_page(
+        render_evaluation(Result([], [shown], [Setting("a"), Setting("b")]), {})
+    )
+    assert page.text("span", "numbers").strip() == words
+
+
+def test_one_source_has_one_table() -> None:
+    page = check_page(
+        page_with(
+            [each for each in records() if each.source.startswith("source 0")], []
+        )
+    )
+    assert len(list(page.all("table"))) == 1
+    facts = page.text("p", "facts")
+    assert facts.startswith("3 questions on 3 documents, 1 source: ")
+    assert facts.endswith("Too few to say much about other documents.")
+    assert "macro" not in text_of(page.root)
+
+
+@pytest.mark.slow
+def test_in_a_browser(markup: str, tmp_path: Path, visit: Any) -> None:
+    path = tmp_path / "results.html"
+    path.write_text(markup, encoding="utf-8")
+    opened = visit(path)
+    assert opened.page.locator(".charts figure svg").count() == 4
+    assert opened.page.locator("tbody th", has_text="<script>").count() >= 3
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    opened.finish()
+
+
+def test_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    show_result(Result(rows_of(records(), SETTINGS[:1]), [], SETTINGS[:1]), Path("out"))
+    assert "41.7" in capsys.readouterr().out
+
+
+MORE = "{}: +20.0 points of the evidence among the best 10 (95 % interval"
+UNTOLD = "one or two: 1,234 questions do not tell which finds more"
+
+
+@pytest.mark.parametrize(
+    ("points", "low", "high", "p", "expected"),
+    [
+        (0.2, 0.1, 0.3, 0.01, MORE.format("one finds more than two")),
+        (-0.2, -0.3, -0.1, 0.04, MORE.format("two finds more than one")),
+        (0.2, -0.1, 0.5, 0.2, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
+        (
+            0.2,
+            0.1,
+            0.3,
+            0.5,
+            f"{UNTOLD} (95 % interval +10.0 to +30.0).",
+        ),  # as of two documents
+        (0.2, None, None, 1.0, f"{UNTOLD}."),
+    ],
+)
+def test_a_terminal_says_what_recall_says(
+    points: float, low: float | None, high: float | None, p: float, expected: str
+) -> None:
+    test = Difference(
+        first="one", second="two", metric="recall@10", average="macro",
+        difference=points, ci_low=low, ci_high=high, p_value=p, questions=1234,
+    )  # fmt: skip
+    (said,) = verdicts(Result([], [test], []))
+    assert said.startswith(expected)
