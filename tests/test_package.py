@@ -103,7 +103,8 @@ def imported_by_the_code() -> set[str]:
             yield from (text for text in strings if isinstance(text, str))
 
     roots = (
-        REPOSITORY / name for name in ("spscanner_rag", "integrations", "examples")
+        REPOSITORY / name
+        for name in ("spscanner_rag", "spscanner_lab", "integrations", "examples")
     )
     modules = {
         name for root in roots for path in root.rglob("*.py") for name in named(path)
@@ -139,7 +140,7 @@ def test_public_names() -> None:
     for name in (*names, "RemoteScanner"):
         assert getattr(spscanner_rag, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Scaner'"):
-        spscanner_rag.Scaner  # noqa: B018, RUF100
+        spscanner_rag.Scaner  # noqa: B018
 
 
 def test_one_version_everywhere() -> None:
@@ -248,6 +249,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         "haystack_integrations",
         "langchain_spscanner",
         "llama_index",
+        "spscanner_lab",
         f"spscanner_rag-{spscanner_rag.__version__}.dist-info",
     }
     for name in IMPORT_NAMES:
@@ -296,6 +298,7 @@ def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
         "constraints.txt",
         "integrations",
         "pyproject.toml",
+        "spscanner_lab",
         "spscanner_rag",
     }
     assert "spscanner_rag/checkpoint/bundled/model.safetensors" in names
@@ -372,7 +375,7 @@ def test_pages_name_what_exists(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
     paths = set(
         re.findall(
-            r"\b(?:spscanner_rag|integrations|benchmarks|examples|docs|tests)/[\w./-]*\w",
+            r"\b(?:spscanner_rag|spscanner_lab|integrations|examples|docs|tests)/[\w./-]*\w",
             text,
         )
     )
@@ -415,7 +418,7 @@ def test_where_to_add_names_what_stands_in_the_files() -> None:
     bullets = re.split(r"^- ", section("Where to add"), flags=re.MULTILINE)[1:]
     assert len(bullets) == 4
     for bullet in bullets:
-        files = re.findall(r"`(spscanner_rag/[\w/]+\.py)`", bullet)
+        files = re.findall(r"`(spscanner_(?:rag|lab)/[\w/]+\.py)`", bullet)
         code = "\n".join(
             (REPOSITORY / file).read_text(encoding="utf-8") for file in files
         )

@@ -148,7 +148,7 @@ def is_list_of_strings(value: object) -> bool:
 def losses_of(
     model: Any,  # noqa: ANN401
     examples: list[Example],
-    batch: int,  # noqa: ANN401, RUF100
+    batch: int,
 ) -> Iterator[torch.Tensor]:
     """Yield the loss of each batch: the cross-entropy of the propositions' tokens."""
     for start in range(0, len(examples), batch):

@@ -6,8 +6,8 @@ from spscanner_rag.retrieval import needed
 
 needed("langchain_core", "langchain_spscanner", "langchain")
 
-from langchain_spscanner.compressor import SPScannerCompressor  # noqa: E402, RUF100
-from langchain_spscanner.retriever import SPScannerRetriever  # noqa: E402, RUF100
+from langchain_spscanner.compressor import SPScannerCompressor  # noqa: E402
+from langchain_spscanner.retriever import SPScannerRetriever  # noqa: E402
 
 __all__ = [
     "SPScannerCompressor",

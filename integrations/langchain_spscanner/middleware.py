@@ -184,7 +184,7 @@ def last_question(
 def _shortened(
     message: Any,  # noqa: ANN401
     documents: Sequence[Document],
-    kept: Sequence[Document],  # noqa: ANN401, RUF100
+    kept: Sequence[Document],
 ) -> Answered:
     """A tool's message with its texts cut to the kept sentences, and the whole texts for the agent's state."""
     lines: list[list[str]] = [[] for _ in documents]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from spscanner_lab.benchmarks import (
     corpus,
+    house,
     import_time,
     long_documents,
     rerankers,
     serve,
-    size,
     speed,
 )
 from spscanner_lab.benchmarks.report import describe_run, print_report
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="benchmark", required=True, metavar="BENCHMARK"
     )
-    for module in (speed, rerankers, long_documents, import_time, corpus, serve, size):
+    for module in (speed, rerankers, long_documents, import_time, corpus, serve, house):
         for command in module.add_commands(commands):
             command.add_argument(
                 "--out", type=Path, metavar="JSON", help="write the report to this file"

@@ -66,10 +66,10 @@ from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.names import scorer_of
 from spscanner_rag.baselines.settings import Setting
-from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.writing import folder_lock, refuse_in_use
-from spscanner_rag.scan.devices import use_threads
 from spscanner_rag.scorers import Scorer
+from spscanner_rag.system.folder_lock import folder_lock, refuse_in_use
+from spscanner_rag.system.threads import use_threads
+from spscanner_rag.system.whole_file import write_whole
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.token_counts import resolve_counter
 

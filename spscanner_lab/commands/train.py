@@ -48,8 +48,9 @@ def train(
     from spscanner_lab.training.recipe import read_recipe
     from spscanner_lab.training.start import RunFiles
     from spscanner_lab.training.training_run import TrainingRun
-    from spscanner_rag.files.writing import folder_lock
-    from spscanner_rag.scan.devices import choose, use_threads
+    from spscanner_rag.scan.devices import choose
+    from spscanner_rag.system.folder_lock import folder_lock
+    from spscanner_rag.system.threads import use_threads
 
     if workers:
         os.environ.setdefault(
@@ -105,7 +106,7 @@ def encoder(
     from spscanner_lab.evidence.questions import read_documents
     from spscanner_lab.training.meaning_weights import put_into_checkpoint
     from spscanner_rag.baselines.dense import installed
-    from spscanner_rag.scan.devices import use_threads
+    from spscanner_rag.system.threads import use_threads
 
     use_threads(threads)
     put_into_checkpoint(

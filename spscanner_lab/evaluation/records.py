@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
-from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.writing import (
     append_records,
     complete_lines,
@@ -21,6 +20,7 @@ from spscanner_rag.files.writing import (
     parse_object,
     refuse_other_run,
 )
+from spscanner_rag.system.whole_file import write_whole
 
 _RUN, RECORDS = "run.json", "records.jsonl"
 _FORMAT = 3

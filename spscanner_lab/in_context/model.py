@@ -20,8 +20,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
+from spscanner_rag.system.whole_file import write_whole
 from spscanner_rag.text.units import readable
 
 DIGITS: Final = 4
@@ -423,7 +423,7 @@ class BlockSearchModel(nn.Module):
         self,
         layer: Any,  # noqa: ANN401
         hidden: Tensor,
-        positions: Tensor,  # noqa: ANN401, RUF100
+        positions: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
         attention, shape = (

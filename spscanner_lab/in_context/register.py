@@ -1,10 +1,14 @@
 """BlockSearch as a kind of retriever that a name can mean: ``blocksearch:MODEL``."""
 
+from typing import TYPE_CHECKING
+
 from spscanner_rag.baselines.register import LoadOptions, ModelName, RetrieverKind
-from spscanner_rag.scorers import Scorer
+
+if TYPE_CHECKING:
+    from spscanner_rag.scorers import Scorer
 
 
-def _load(model: str, options: LoadOptions) -> Scorer:
+def _load(model: str, options: LoadOptions) -> "Scorer":
     from spscanner_lab.in_context.block_search import BlockSearch
 
     return BlockSearch(

@@ -34,12 +34,13 @@ from spscanner_lab.training import Notify
 from spscanner_lab.training.data.decontamination import SharedTextFinder
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
-from spscanner_rag.checkpoint.whole_file import (
+from spscanner_rag.files.writing import earlier_run, refuse_other_run
+from spscanner_rag.system.folder_lock import folder_lock
+from spscanner_rag.system.whole_file import (
     fsync_file,
     telling_of_full_disks,
     write_whole,
 )
-from spscanner_rag.files.writing import earlier_run, folder_lock, refuse_other_run
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 
 MOST_FAILURES = 20

@@ -24,7 +24,7 @@ from spscanner_lab.evidence.questions import (
 )
 from spscanner_lab.training.data.decontamination import SharedTextFinder, hash_of
 from spscanner_rag.files.reading import read, regular_files
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Segmenter, readable

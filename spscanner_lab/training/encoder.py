@@ -26,8 +26,8 @@ from spscanner_rag.encoder.sentences import (
     TokenEncoder,
     TokenizedSentences,
 )
-from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.results.coverage import Spans, relevant_units
+from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 

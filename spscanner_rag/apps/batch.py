@@ -12,21 +12,21 @@ from itertools import islice, repeat
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
-from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import KINDS, read, regular_files
 from spscanner_rag.files.writing import (
     append_records,
     complete_lines,
     earlier_run,
-    folder_lock,
     parse_object,
     refuse_other_run,
 )
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
+from spscanner_rag.system.folder_lock import folder_lock
+from spscanner_rag.system.whole_file import write_whole
 from spscanner_rag.text.units import readable
 
 TABLES = (".parquet", ".jsonl", ".ndjson")

@@ -168,7 +168,7 @@ class Library:
         return self._found(question, documents, notes, max_tokens, cursor, alive)
 
     def read_passage(
-        self, id: Annotated[str, Field(max_length=4_200)],  # noqa: A002, RUF100
+        self, id: Annotated[str, Field(max_length=4_200)],  # noqa: A002
         neighbours: Annotated[int, Field(ge=0, le=50)] = 3, max_tokens: _MaxTokens = 4000,
     ) -> FoundPassage:  # fmt: skip
         """Read a passage that was found, by its id, with the sentences around it, as far as they fit."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import (
     Segmenter,
@@ -303,7 +303,7 @@ def load(
     """
     # These modules import torch, which BM25 does not need.
     from spscanner_rag.checkpoint.file_access import is_local_path
-    from spscanner_rag.mamba2.backends import compute_in_forks
+    from spscanner_rag.system.forks import compute_in_forks
     from spscanner_rag.text.escaping import first_line
 
     compute_in_forks()

@@ -12,7 +12,7 @@ from spscanner_rag.lexical.bm25 import count_stems
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.text.units import Segmenter, Unit, readable

@@ -37,10 +37,10 @@ from spscanner_rag.encoder.sentences import (
     embed_checked,
     embedder_of,
 )
-from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
+from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit, readable
 

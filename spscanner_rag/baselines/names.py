@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spscanner_rag.baselines.combined import Cascade, Hybrid
+from spscanner_rag import baselines  # a module is imported when its name is used
 from spscanner_rag.baselines.register import LoadOptions, ModelName, retriever_kinds
-from spscanner_rag.scorers import Scorer
+
+if TYPE_CHECKING:
+    from spscanner_rag.scorers import Scorer
 
 HYBRID_USAGE = "hybrid:A+B, the sum of the standardized scores of two or more of these"
 CASCADE_USAGE = (
@@ -62,7 +64,7 @@ def short_usages() -> list[str]:
     return [*usages_of_kinds, "hybrid:A+B", "'cascade:A>B@M'"]
 
 
-def scorer_of(name: str, options: LoadOptions | None = None) -> Scorer:
+def scorer_of(name: str, options: LoadOptions | None = None) -> "Scorer":
     """Load a scorer by a name in one of the forms of `usages`.
 
     Raises
@@ -80,8 +82,8 @@ def scorer_of(name: str, options: LoadOptions | None = None) -> Scorer:
     scorers = [scorer_of(part, options) for part in parts.scorers]
     if parts.kind == "cascade":
         first, second = scorers
-        return Cascade(first, second, **parts.bound, unit=options.unit)
-    return Hybrid(scorers)
+        return baselines.Cascade(first, second, **parts.bound, unit=options.unit)
+    return baselines.Hybrid(scorers)
 
 
 def check_name(name: str) -> None:

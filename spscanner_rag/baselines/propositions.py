@@ -13,7 +13,7 @@ import torch
 from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, load
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, readable
 

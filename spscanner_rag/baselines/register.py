@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spscanner_rag import baselines  # a module is imported when its name is used
-from spscanner_rag.baselines.base import UnitKind, segmenter_of
-from spscanner_rag.scorers import Scorer
-from spscanner_rag.text.units import Segmenter
+
+# The command line's help imports this module, and must not load what these need.
+if TYPE_CHECKING:
+    from spscanner_rag.baselines.base import UnitKind
+    from spscanner_rag.scorers import Scorer
+    from spscanner_rag.text.units import Segmenter
 
 ENTRY_POINTS = "spscanner.retrievers"
 
@@ -46,7 +49,7 @@ class LoadOptions:
     questions
     """
 
-    unit: UnitKind | Segmenter = "sentence"
+    unit: "UnitKind | Segmenter" = "sentence"
     device: str = "auto"
     dtype: str = "auto"
     trust_remote_code: bool = False
@@ -77,7 +80,7 @@ class RetrieverKind:
 
     name: str
     usage: str
-    load: Callable[[str, LoadOptions], Scorer]
+    load: "Callable[[str, LoadOptions], Scorer]"
     model: ModelName = ModelName.OPTIONAL
     has_index: bool = False
     only_sentences: bool = False
@@ -95,7 +98,8 @@ class RetrieverKind:
                 return self.usage.partition(",")[0]
 
 
-def _load_scanner(model: str, options: LoadOptions) -> Scorer:
+def _load_scanner(model: str, options: LoadOptions) -> "Scorer":
+    from spscanner_rag.baselines.base import segmenter_of
     from spscanner_rag.retrieval.shared_scanners import shared_scanner
 
     settings: dict[str, Any] = {}
@@ -108,11 +112,11 @@ def _load_scanner(model: str, options: LoadOptions) -> Scorer:
     )
 
 
-def _load_bm25(model: str, options: LoadOptions) -> Scorer:
+def _load_bm25(model: str, options: LoadOptions) -> "Scorer":
     return baselines.BM25(options.unit, keep_texts=options.keep_texts)
 
 
-def _load_dense(model: str, options: LoadOptions) -> Scorer:
+def _load_dense(model: str, options: LoadOptions) -> "Scorer":
     return baselines.Dense(
         model or "minilm",
         options.unit,
@@ -122,13 +126,13 @@ def _load_dense(model: str, options: LoadOptions) -> Scorer:
     )
 
 
-def _load_late_chunking(model: str, options: LoadOptions) -> Scorer:
+def _load_late_chunking(model: str, options: LoadOptions) -> "Scorer":
     return baselines.LateChunking(
         model or "minilm", options.unit, keep_texts=options.keep_texts
     )
 
 
-def _load_late_interaction(model: str, options: LoadOptions) -> Scorer:
+def _load_late_interaction(model: str, options: LoadOptions) -> "Scorer":
     return baselines.LateInteraction(
         model or "minilm",
         options.unit,
@@ -137,7 +141,7 @@ def _load_late_interaction(model: str, options: LoadOptions) -> Scorer:
     )
 
 
-def _load_cross_encoder(model: str, options: LoadOptions) -> Scorer:
+def _load_cross_encoder(model: str, options: LoadOptions) -> "Scorer":
     return baselines.CrossEncoder(
         model,
         options.unit,
@@ -147,20 +151,20 @@ def _load_cross_encoder(model: str, options: LoadOptions) -> Scorer:
     )
 
 
-def _load_mamba_reranker(model: str, options: LoadOptions) -> Scorer:
+def _load_mamba_reranker(model: str, options: LoadOptions) -> "Scorer":
     return baselines.MambaReranker(
         model, options.unit, device=options.device, dtype=options.dtype
     )
 
 
-def _load_propositions(model: str, options: LoadOptions) -> Scorer:
+def _load_propositions(model: str, options: LoadOptions) -> "Scorer":
     dense = baselines.Dense(device=options.torch_device)
     return baselines.Propositions(
         model, dense, options.unit, titles=options.titles, device=options.device
     )
 
 
-def _load_remote(model: str, options: LoadOptions) -> Scorer:
+def _load_remote(model: str, options: LoadOptions) -> "Scorer":
     return baselines.RemoteScanner(model)
 
 

@@ -28,7 +28,7 @@ from spscanner_rag.scorers import (
     never,
     words_together,
 )
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit, readable, units_of
 
@@ -375,7 +375,7 @@ def _address(url: str) -> str:
             or set("?#@") & set(url)
         ):
             raise ValueError
-        parts.port  # noqa: B018, RUF100
+        parts.port  # noqa: B018
     except ValueError:
         shown = _shown(url.rpartition("@")[2])
         raise ValueError(

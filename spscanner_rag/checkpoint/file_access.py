@@ -22,6 +22,7 @@ from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.text.escaping import first_line, unbroken
 
 CONFIG: Final = "config.json"
+PLACE: Final = ".new-checkpoint"  # where an interrupted save left the files
 SAFETENSORS: Final = "model.safetensors"
 PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
@@ -352,3 +353,9 @@ def file_digest(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def current_files(folder: Path) -> Path:
+    """Return the folder from which a checkpoint is read: the given one, unless a save into it was interrupted."""
+    place = folder / PLACE
+    return place if (place / CONFIG).is_file() else folder

@@ -28,6 +28,7 @@ from spscanner_rag.checkpoint.file_access import (
     CheckpointError,
     Digests,
     HubOptions,
+    current_files,
     faults_of,
     fingerprint,
     locate,
@@ -43,13 +44,12 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     find_tokenizer,
     refuse_small_vocabulary,
 )
-from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.sentences import SentenceEncoder, TextEncoder
 from spscanner_rag.lexical.words import WordVectors
-from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.escaping import first_line
 
 PUBLISHED_VOCAB_SIZE: Final = 50277

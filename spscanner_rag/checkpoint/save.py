@@ -30,6 +30,7 @@ from spscanner_rag.checkpoint.file_access import (
     DIGESTS,
     ENCODER,
     FILES,
+    PLACE,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
@@ -43,15 +44,10 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     refuse_small_vocabulary,
     without_limits,
 )
-from spscanner_rag.checkpoint.whole_file import (
-    PLACE,
-    fsync_file,
-    one_at_a_time,
-    sync_folder,
-)
 from spscanner_rag.encoder.bert import SCALE, grouped, restored
 from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.system.whole_file import fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.text.escaping import first_line
 
 

@@ -175,7 +175,7 @@ def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
         faults_of(path, again),
         safe_open(path, framework="pt") as file,
     ):
-        for name in file.keys():  # noqa: RUF100, SIM118
+        for name in file.keys():  # noqa: SIM118
             part = file.get_slice(name)
             dtype = part.get_dtype()
             yield TensorHeader(

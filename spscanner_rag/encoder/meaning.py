@@ -28,7 +28,7 @@ from spscanner_rag.encoder.sentences import (
     digest_of,
     ignore,
 )
-from spscanner_rag.mamba2.backends import compute_in_forks
+from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.folding import fold_texts, folded
 from spscanner_rag.text.tokenization import encode
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.encoder.bert import Bert
-from spscanner_rag.mamba2.backends import compute_in_forks
+from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.tokenization import encode
 from spscanner_rag.text.units import readable
 

@@ -9,22 +9,16 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from spscanner_rag.checkpoint.whole_file import (
+from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.system.whole_file import (
     is_special,
     remove_leftovers,
     telling_of_full_disks,
     write_whole,
 )
-from spscanner_rag.files.documents import STANDARD_INPUT
-
-if (
-    TYPE_CHECKING
-):  # imported only where a folder is locked, because every command imports this module
-    from filelock import FileLock
 
 
 def check_output(
@@ -82,65 +76,6 @@ def write_output(content: str | bytes, out: Path | None, *, is_page: bool) -> No
 def json_text(content: object) -> str:
     """JSON in ASCII, so no character of a document can control a terminal, and any encoding can write it."""
     return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-LOCK_FILE = ".lock"
-
-
-class FolderInUseError(ValueError):
-    """Another process is writing to the folder."""
-
-
-@contextmanager
-def folder_lock(folder: Path) -> Iterator[list[str]]:
-    """Hold a folder's lock, ``.lock``, and yield the names of unfinished files that were removed.
-
-    The system releases the lock when the process ends, even if it is killed. A new
-    folder stays only if something was written to it. Raises ``FolderInUseError``, and
-    ``ValueError`` for an unwritable folder.
-    """
-    is_new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder)
-    except OSError as error:
-        raise ValueError(
-            f"{folder}: cannot be written to ({error.strerror}); expected a folder for"
-            " results: choose another"
-        ) from None
-    try:
-        yield remove_leftovers(folder, 0)
-    finally:
-        with suppress(OSError):  # Windows does not remove open files
-            (
-                folder / LOCK_FILE
-                # while it is held, so that a waiting process sees that it is gone
-            ).unlink()
-        lock.release()
-        if is_new:
-            with suppress(OSError):  # not empty
-                folder.rmdir()
-
-
-def refuse_in_use(folder: Path) -> None:
-    """Raise `FolderInUseError` if the lock of a folder is held; change nothing."""
-    if (folder / LOCK_FILE).exists():
-        with suppress(OSError):
-            _locked(folder).release()
-
-
-def _locked(folder: Path) -> "FileLock":
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / LOCK_FILE)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise FolderInUseError(
-            f"{folder}: in use by another run; wait until it ends, or give another"
-            " --out"
-        ) from None
-    return lock
 
 
 def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads

@@ -1,21 +1,17 @@
 """Choose the kernels that compute a model's layers, with the reason.
 
-Let forked children compute.
-
 Kernels of other libraries than torch are modules, each of which is imported by name
 when it is first chosen.
 """
 
 import importlib.util
-import os
-from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
 import torch
 
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.text.extras import install_line
+from spscanner_rag.system.extras import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
@@ -121,31 +117,3 @@ def interpreting() -> bool:
     import triton
 
     return hasattr(triton, "knobs") and bool(triton.knobs.runtime.interpret)
-
-
-_alone = False  # whether this process was forked from one in which torch had computed
-
-
-@cache
-def compute_in_forks() -> None:
-    """Let processes forked from this one compute with one thread.
-
-    Call this before torch computes.
-
-    OpenMP keeps its threads for the next loop; a child does not have them, and would
-    wait for them forever.
-    """
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_compute_alone)
-
-
-def computes_alone() -> bool:
-    """True if this process must not use more than one thread."""
-    return _alone
-
-
-def _compute_alone() -> None:
-    global _alone
-    _alone = True
-    if torch.get_num_threads() > 1:
-        torch.set_num_threads(1)

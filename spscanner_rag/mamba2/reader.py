@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.backends import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
+from spscanner_rag.system.forks import compute_in_forks
 
 AfterStep = Callable[[int], None] | None
 """Called after each step with the number of tokens read in it; an exception that it

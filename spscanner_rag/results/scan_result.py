@@ -42,8 +42,8 @@ from spscanner_rag.results.token_budget import (
     runs,
     with_neighbours,
 )
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.escaping import escaped
-from spscanner_rag.text.extras import needed
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
 if TYPE_CHECKING:

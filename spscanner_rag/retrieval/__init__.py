@@ -27,7 +27,7 @@ from spscanner_rag.retrieval.pieces import (
 )
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import loading_options
-from spscanner_rag.text.extras import install_line, needed
+from spscanner_rag.system.extras import install_line, needed
 
 if TYPE_CHECKING:
     from spscanner_rag.retrieval.scan_fields import RetrieverFields, ScanFields

@@ -154,7 +154,7 @@ class ScanFields(BaseModel):
     def __get_pydantic_core_schema__(
         cls,
         source: Any,  # noqa: ANN401
-        handler: GetCoreSchemaHandler,  # noqa: ANN401, RUF100
+        handler: GetCoreSchemaHandler,
     ) -> CoreSchema:
         # Before all other validators, so that no error holds the token, not even in its
         # input.

@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spscanner_rag.text.extras import install_line
 from spscanner_rag.text.token_counts import network_is_off
 from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
 
@@ -205,7 +204,7 @@ def _load_sentence_tokenizer(
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
             "`python -m nltk.downloader punkt_tab` once with a network, or "
-            f"{install_line('llama-index')}, which includes it"
+            "`pip install llama-index-core`, which includes it"
         ) from cause
     parameters.ortho_context = Counter(
         parameters.ortho_context

@@ -47,7 +47,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
 # that it stays with its sentence.
 _PAIRED_MARKS = dict.fromkeys(
     map(ord, "\"'`“”„‟‘’‚‛«»‹›「」『』()[]{}<>（）【】《》〈〉"),  # noqa: RUF001
-    "_",  # noqa: RUF001, RUF100
+    "_",
 )
 _CLOSING_MARKS = re.compile("([.!?…。！？])[\"'”’»›」』)\\]}>）】》〉]+")  # noqa: RUF001
 _FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001

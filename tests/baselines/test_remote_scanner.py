@@ -115,7 +115,7 @@ def test_a_pickle_has_no_token(
     assert TOKEN.encode() not in stored
     assert TOKEN not in repr(remote)
     with pytest.raises(RemoteError, match="401"):
-        pickle.loads(stored).uses_collection  # noqa: B018, RUF100
+        pickle.loads(stored).uses_collection  # noqa: B018
     monkeypatch.setenv("SPSCANNER_TOKEN", TOKEN)
     assert pickle.loads(stored).uses_collection is True
 
@@ -154,7 +154,7 @@ def test_a_busy_server_is_asked_again_and_given_up_after_all_retries(
         answering(counted(others, busy)) as url,
         pytest.raises(RemoteError, match=f"{status}: no JSON"),
     ):
-        RemoteScanner(url, retries=1).uses_collection  # noqa: B018, RUF100
+        RemoteScanner(url, retries=1).uses_collection  # noqa: B018
     assert len(others) == 2
 
 
@@ -167,7 +167,7 @@ def test_nothing_else_is_sent_again(status: int) -> None:
         with pytest.raises(
             RemoteError, match=f"/v1/models answered {status}: the reason"
         ):
-            RemoteScanner(url).uses_collection  # noqa: B018, RUF100
+            RemoteScanner(url).uses_collection  # noqa: B018
         assert len(times) == 1
 
 
@@ -189,4 +189,4 @@ def test_no_server_is_one_clear_line() -> None:
         RemoteError,
         match=r"http://127.0.0.1:9/v1/models: .*is `spscanner serve` running there",
     ):
-        RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018, RUF100
+        RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018

@@ -177,7 +177,7 @@ def test_an_option_that_does_not_exist(folder: Path) -> None:
 class Answer:
     """The part of an HTTP response that the Hub client's exceptions keep."""
 
-    headers: dict[str, str] = {}  # noqa: RUF012, RUF100
+    headers: dict[str, str] = {}  # noqa: RUF012
     request = f"GET with authorization {SECRET}"
     status_code = 503
 

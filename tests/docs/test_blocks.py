@@ -20,7 +20,7 @@ from tests.docs.blocks import (
 )
 
 with suppress(ImportError):
-    import mcp.client.stdio  # noqa: F401, RUF100
+    import mcp.client.stdio  # noqa: F401
 
 PRINTED = {
     "docs/agents.md": [

@@ -13,17 +13,19 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.files.writing import (
-    LOCK_FILE,
-    FolderInUseError,
     append_records,
     check_output,
     complete_lines,
     difference,
-    folder_lock,
     json_text,
     parse_json,
-    refuse_in_use,
     write_output,
+)
+from spscanner_rag.system.folder_lock import (
+    LOCK_FILE,
+    FolderInUseError,
+    folder_lock,
+    refuse_in_use,
 )
 
 
@@ -77,7 +79,7 @@ def test_old_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from spscanner_rag.files.writing import folder_lock
+from spscanner_rag.system.folder_lock import (folder_lock)
 with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

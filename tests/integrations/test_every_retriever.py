@@ -17,10 +17,10 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scorers import Scorer
-from tests.apps.serving.conftest import address  # noqa: F401, RUF100
-from tests.baselines.conftest import t5  # noqa: F401, RUF100
+from tests.apps.serving.conftest import address  # noqa: F401
+from tests.baselines.conftest import t5  # noqa: F401
 from tests.integrations.hosts import ALL, Doc
-from tests.lab.in_context.conftest import (  # noqa: F401, RUF100
+from tests.lab.in_context.conftest import (  # noqa: F401
     digit_tokenizer,
     model,
 )

@@ -428,7 +428,7 @@ def test_is_a_depthwise_convolution(
     convolve,  # noqa: ANN001
     with_bias: bool,
     d_conv: int,
-    tokens: int,  # noqa: ANN001, RUF100
+    tokens: int,
 ) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randn(2, d_conv - 1 + tokens, 6, generator=generator)

@@ -14,12 +14,8 @@ from spscanner_rag import Scanner
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
-from spscanner_rag.scan.devices import (
-    choose,
-    default_segment_tokens,
-    usable_cores,
-    use_threads,
-)
+from spscanner_rag.scan.devices import choose, default_segment_tokens
+from spscanner_rag.system.threads import usable_cores, use_threads
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
 from spscanner_rag.lexical.words import QueryOnWords, TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.system.whole_file import telling_of_full_disks
 from spscanner_rag.text.units import Segmenter
 
 # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
@@ -69,7 +69,7 @@ class DocumentStore:
     ) -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: RUF100, SIM115
+        self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._texts.close)
         # each document without its text, the text's first byte, and its length in bytes
         self._entries: list[tuple[Document, int, int]] = []

@@ -217,7 +217,7 @@ class _GatedNorm(Function):
         y: Tensor,
         z: Tensor,
         weight: Tensor,
-        norm: GatedRMSNorm,  # noqa: ANN401, RUF100
+        norm: GatedRMSNorm,
     ) -> Tensor:
         """``y`` and ``z``: (..., d_inner); ``weight`` is that of ``norm``."""
         ctx.save_for_backward(y, z, weight)

@@ -29,12 +29,11 @@ from spscanner_rag.baselines.base import UnitKind, load, no_progress_bars, segme
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.baselines.rerankers import END_TOKENS, PairReader
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, locate, new_model
-from spscanner_rag.checkpoint.file_access import CONFIG, read_json
-from spscanner_rag.checkpoint.whole_file import current_files
+from spscanner_rag.checkpoint.file_access import CONFIG, current_files, read_json
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results.coverage import Spans, relevant_units
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.units import Segmenter, readable
 
 
@@ -118,7 +117,7 @@ class RerankerObjective(PassageDraw):
         self,
         model: Any,  # noqa: ANN401
         question: str,
-        texts: Sequence[str],  # noqa: ANN401, RUF100
+        texts: Sequence[str],
     ) -> NDArray[np.float32]:
         """The logits of texts, (texts,), by which a validation ranks them."""
         pairs = [
@@ -223,7 +222,7 @@ class EmbedderObjective(PassageDraw):
         self,
         model: Any,  # noqa: ANN401
         question: str,
-        texts: Sequence[str],  # noqa: ANN401, RUF100
+        texts: Sequence[str],
     ) -> NDArray[np.float32]:
         """The similarities of texts by the model's own function: (texts,)."""
         read = [readable(text) for text in (question, *texts)]

@@ -86,7 +86,7 @@ def compare(
     )
     from spscanner_rag.apps.compare.views import retriever_progress
     from spscanner_rag.baselines.names import scorer_of
-    from spscanner_rag.scan.devices import use_threads
+    from spscanner_rag.system.threads import use_threads
 
     check_query(query, "--query")
     settings = {

@@ -88,7 +88,7 @@ def _version(package: str) -> str:
 def _runtime(scanner: "Scanner") -> Facts:
     import torch
 
-    from spscanner_rag.scan.devices import usable_cores
+    from spscanner_rag.system.threads import usable_cores
 
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),

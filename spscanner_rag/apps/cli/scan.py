@@ -267,7 +267,7 @@ def _tokens(texts: Sequence["PreparedText"]) -> int:
 def _questions() -> Iterator[str]:
     """Yield questions typed at a prompt, with a history where readline exists, until Ctrl-D or Ctrl-C."""
     with suppress(ImportError):
-        import readline  # noqa: F401, RUF100
+        import readline  # noqa: F401
     with suppress(EOFError, KeyboardInterrupt):
         while True:
             if query := input("Question (Ctrl-D ends): ").strip():

@@ -208,7 +208,7 @@ class Access:
         access_log.info("%s", json.dumps(line))
 
 
-class _ClientLeft(Exception):  # noqa: N818, RUF100
+class _ClientLeft(Exception):  # noqa: N818
     """The client closed the connection."""
 
 

@@ -30,7 +30,7 @@ from spscanner_rag.files.readers.text_builder import (
     TextBuilder,
     add_table,
 )
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 
 MOST_XML_BYTES = 32 * 2**20
 """Most bytes of unpacked parts that are read; a page of text takes about 10,000."""
@@ -47,7 +47,7 @@ Element = Any
 """An element of lxml."""
 
 
-class TooLarge(Exception):  # noqa: N818, RUF100
+class TooLarge(Exception):  # noqa: N818
     """The parts unpack to more bytes than are read."""
 
 

@@ -24,7 +24,7 @@ from spscanner_rag.files.readers.text_builder import (
     TextBuilder,
     add_table,
 )
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 
 _BOMS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.files.readers.text_builder import readable
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.blocks import Block
-from spscanner_rag.text.extras import needed
 from spscanner_rag.text.folding import HYPHENS, LIGATURES, as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 

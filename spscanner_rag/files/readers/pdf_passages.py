@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spscanner_rag.files.apart import Record, read_apart, seconds_for
 from spscanner_rag.files.readers.pdf import opened
-from spscanner_rag.text.extras import needed
+from spscanner_rag.system.extras import needed
 from spscanner_rag.text.word_boxes import Box
 
 MOST_PAGES = 10
@@ -90,7 +90,7 @@ def _drawn(
 def _picture(
     page: Any,  # noqa: ANN401
     boxes: Sequence[Sequence[float]],
-    share: float,  # noqa: ANN401, RUF100
+    share: float,
 ) -> dict[str, Any]:
     across, up = page.get_size()
     scale = share * min(
@@ -230,7 +230,7 @@ def _annotate(
     kind: int,
     boxes: Sequence[Box],
     note: str,
-    strength: float,  # noqa: ANN401, RUF100
+    strength: float,
 ) -> None:
     """Add a note, or a highlight with a quadrilateral for each box, and its text."""
     annotation = raw.FPDFPage_CreateAnnot(page, kind)

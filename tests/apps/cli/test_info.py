@@ -12,7 +12,7 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.checkpoint.config import lexical_names
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.scan.devices import usable_cores
+from spscanner_rag.system.threads import usable_cores
 from tests.command_line import Run
 from tests.lexical.tables import table_of
 

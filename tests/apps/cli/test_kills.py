@@ -20,7 +20,8 @@ import pytest
 import tqdm.auto
 
 from spscanner_rag.apps.cli import main
-from spscanner_rag.files.writing import complete_lines, folder_lock
+from spscanner_rag.files.writing import complete_lines
+from spscanner_rag.system.folder_lock import folder_lock
 from tests.command_line import write_lines
 from tests.lab.training.conftest import RECIPE as SMALL
 from tests.lab.training.conftest import SHAPE, corpus_lines
@@ -54,7 +55,7 @@ class Program:
         if self.process == 0:
             code = 99
             try:
-                sys.stdout = open(os.devnull, "w")  # noqa: RUF100, SIM115
+                sys.stdout = open(os.devnull, "w")  # noqa: SIM115
                 sys.stderr = log.open("w", encoding="utf-8")
                 # tqdm's lock is shared by all forks, and a fork that is killed while
                 # holding it keeps it

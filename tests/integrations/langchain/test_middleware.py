@@ -33,7 +33,7 @@ class Scripted(BaseChatModel):
     """A model that follows its script, one line per turn."""
 
     script: list[AIMessage]
-    seen: list[list[BaseMessage]] = []  # noqa: RUF012, RUF100
+    seen: list[list[BaseMessage]] = []  # noqa: RUF012
 
     @property
     def _llm_type(self) -> str:

@@ -173,11 +173,10 @@ def test_a_server_under_load(measured: Any, tiny_checkpoint: Path) -> None:
     assert results["short requests beside the long one"] >= 1
 
 
-def test_size_counts_what_git_tracks(measured: Any) -> None:
-    assert any(
-        name.startswith("lines, tests") and lines > 1000
-        for name, lines in measured("size").items()
-    )
+def test_the_house_is_within_its_bounds(measured: Any) -> None:
+    results = measured("house")
+    assert results["rooms"] > 10
+    assert results["circle (none)"] == "none"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from spscanner_rag.retrieval import needed
 
 needed("haystack", "haystack_integrations.components.spscanner", "haystack")
 
-from haystack_integrations.components.spscanner.components import (  # noqa: E402, RUF100
+from haystack_integrations.components.spscanner.components import (  # noqa: E402
     SPScannerExtractor,
     SPScannerRanker,
 )

@@ -4,9 +4,9 @@ from spscanner_rag.retrieval import needed
 
 needed("llama_index.core", "llama_index.postprocessor.spscanner", "llama-index")
 
-from llama_index.postprocessor.spscanner.base import (  # noqa: E402, RUF100
+from llama_index.postprocessor.spscanner.base import (  # noqa: E402
     SPScannerPostprocessor,
 )
-from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402, RUF100
+from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402
 
 __all__ = ["SPScannerPostprocessor", "ScannedNode"]

@@ -4,6 +4,6 @@ from spscanner_rag.retrieval import needed
 
 needed("llama_index.core", "llama_index.retrievers.spscanner", "llama-index")
 
-from llama_index.retrievers.spscanner.base import SPScannerRetriever  # noqa: E402, RUF100
+from llama_index.retrievers.spscanner.base import SPScannerRetriever  # noqa: E402
 
 __all__ = ["SPScannerRetriever"]

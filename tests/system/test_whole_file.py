@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.checkpoint.whole_file import (
+from spscanner_rag.system.whole_file import (
     remove_leftovers,
     whole_file,
     write_whole,

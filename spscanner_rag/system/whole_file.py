@@ -12,15 +12,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 from uuid import uuid4
-
-from spscanner_rag.checkpoint.file_access import CONFIG
 
 if sys.platform != "win32":
     import fcntl
-
-PLACE: Final = ".new-checkpoint"
 
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
 """Names of unfinished files and checkpoint folders; no two programs use the same
@@ -154,9 +149,3 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def current_files(folder: Path) -> Path:
-    """Return the folder from which a checkpoint is read: the given one, unless a save into it was interrupted."""
-    place = folder / PLACE
-    return place if (place / CONFIG).is_file() else folder
