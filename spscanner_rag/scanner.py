@@ -44,16 +44,20 @@ class Scanner:
 
     Parameters
     ----------
-    checkpoint : Checkpoint From `spscanner_rag.checkpoint.load_checkpoint`. Most
-        callers want `from_pretrained`.
-    window_tokens : int or None, optional Read the text in windows of this many tokens,
-        half overlapping, and average their logits; None reads any length in one pass.
-        Default: the checkpoint's setting.
-    segment_tokens : int, optional Tokens per forward pass. Bounds memory; changes only
-        rounding. Default: by device, and on a CPU also by the model's width. Never more
-        than the backend's kernels can index.
-    segmenter : Segmenter or str, optional Anything with a ``segment(text)`` method, or
-        "sentence" or "reference". Default: the checkpoint's.
+    checkpoint : Checkpoint
+        From `spscanner_rag.checkpoint.load_checkpoint`. Most callers want
+        `from_pretrained`.
+    window_tokens : int or None, optional
+        Read the text in windows of this many tokens, half overlapping, and average
+        their logits; None reads any length in one pass. Default: the checkpoint's
+        setting.
+    segment_tokens : int, optional
+        Tokens per forward pass. Bounds memory; changes only rounding. Default: by
+        device, and on a CPU also by the model's width. Never more than the backend's
+        kernels can index.
+    segmenter : Segmenter or str, optional
+        Anything with a ``segment(text)`` method, or "sentence" or "reference". Default:
+        the checkpoint's.
     choice, backend_reason : optional
         Why device, dtype and kernels are what they are, for `spscanner info`.
     local_files_only : bool, default False
@@ -122,24 +126,27 @@ class Scanner:
 
         Parameters
         ----------
-        model : str or Path, optional A local folder or a Hub id such as
-            "MambaRetriever/SPScanner-130m". Default: the bundled checkpoint.
+        model : str or Path, optional
+            A local folder or a Hub id such as "MambaRetriever/SPScanner-130m". Default:
+            the bundled checkpoint.
         device : str or torch.device, default "auto"
             "auto" takes CUDA, then MPS, then the CPU.
-        dtype : str or torch.dtype, default "auto" "float32" or "bfloat16"; "auto" takes
-            bfloat16 where the hardware multiplies it natively and faster.
-        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto" What computes
-        the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's
-        Triton kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU if
-        they are installed, else torch. window_tokens, segment_tokens, segmenter As for
-        `Scanner`.
+        dtype : str or torch.dtype, default "auto"
+            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies
+            it natively and faster.
+        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
+            What computes the layers: plain torch, kernels that numba compiles for the
+            CPU, or mamba-ssm's Triton kernels. "auto" takes numba on a CPU and
+            mamba-ssm on an NVIDIA GPU if they are installed, else torch.
+        window_tokens, segment_tokens, segmenter
+            As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
             Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
-        encoder : str, Path or object, default "default" What makes the vectors of
-            sentences, which match a question asked in other words. "default": the
-            checkpoint's own, if it has one; or the file, folder or Hub id of a
-            BERT-like sentence-transformers model, or an embedding object of LangChain,
-            LlamaIndex or sentence-transformers. None: no encoder.
+        encoder : str, Path or object, default "default"
+            What makes the vectors of sentences, which match a question asked in other
+            words. "default": the checkpoint's own, if it has one; or the file, folder
+            or Hub id of a BERT-like sentence-transformers model, or an embedding object
+            of LangChain, LlamaIndex or sentence-transformers. None: no encoder.
         revision : str, optional
             Branch, tag or commit on the Hub.
         token : str or bool, optional
@@ -148,18 +155,21 @@ class Scanner:
             Folder for downloads. Default: huggingface_hub's cache.
         local_files_only : bool, default False
             Never use the network.
-        threads : int, optional Threads that compute on the CPU; they are set for the
-            whole process. Default: torch's number, at most one for each physical core
-            that the process may use.
+        threads : int, optional
+            Threads that compute on the CPU; they are set for the whole process.
+            Default: torch's number, at most one for each physical core that the process
+            may use.
 
         Raises
         ------
         CheckpointError
             If the checkpoint is missing or broken.
         ValueError
-            For an argument that is out of range, a missing device, or a backend that does not run on it.
+            For an argument that is out of range, a missing device, or a backend that
+            does not run on it.
         ImportError
-            If numba or mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
+            If numba or mamba-ssm was asked for by name and cannot be loaded; the
+            message says what to install.
         """
         check_options(
             window_tokens, segment_tokens, segmenter
@@ -227,13 +237,15 @@ class Scanner:
         ----------
         query : str
             The question; not empty.
-        text : str or document The whole document, of any length. A document from
+        text : str or document
+            The whole document, of any length. A document from
             `spscanner_rag.files.read` is cut into sentences with regard to its
             headings, fences and tables.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
-        cancelled : callable, optional Called before and while a text is prepared and
-            after every forward pass; True stops the scan.
+        cancelled : callable, optional
+            Called before and while a text is prepared and after every forward pass;
+            True stops the scan.
 
         Returns
         -------
@@ -243,8 +255,9 @@ class Scanner:
         Raises
         ------
         ValueError
-            If the query is blank, longer than a window, or longer than both `LONGEST_QUESTION` and the text, which
-            means that the two were probably swapped.
+            If the query is blank, longer than a window, or longer than both
+            `LONGEST_QUESTION` and the text, which means that the two were probably
+            swapped.
         TypeError
             If query or text is neither a string nor such a document.
         ScanCancelled
@@ -274,14 +287,17 @@ class Scanner:
 
         Parameters
         ----------
-        pairs : iterable of (query, text) The results have the same order. A text is cut
-            and tokenized once for consecutive pairs with it. A
-            ``pipeline.request(query, text)`` may replace a pair.
-        together : bool, default False Whether the texts are one collection: how rare a
-            word is, and how much a sentence stands out, is then measured over all of
-            them. A collection of one text changes nothing.
-        collection : CollectionIndex, optional The words of a larger collection that the
-            texts belong to, instead of ``together``.
+        pairs : iterable of (query, text)
+            The results have the same order. A text is cut and tokenized once for
+            consecutive pairs with it. A ``pipeline.request(query, text)`` may replace a
+            pair.
+        together : bool, default False
+            Whether the texts are one collection: how rare a word is, and how much a
+            sentence stands out, is then measured over all of them. A collection of one
+            text changes nothing.
+        collection : CollectionIndex, optional
+            The words of a larger collection that the texts belong to, instead of
+            ``together``.
         progress, cancelled : callable, optional
             As for `scan`.
         """
@@ -321,8 +337,9 @@ class Scanner:
             As for `scan`, with its errors.
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
-        aggregation : str, default "max" How a document's score is computed from its
-            sentences' logits; see `ScanResult.document_score`.
+        aggregation : str, default "max"
+            How a document's score is computed from its sentences' logits; see
+            `ScanResult.document_score`.
         """
         if isinstance(documents, str):
             raise TypeError(

@@ -87,9 +87,10 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
 
     Parameters
     ----------
-    documents : sequence of Document, optional Whole documents. A chunk of one of them
-        is scored within it, and only sentences that overlap a chunk are returned.
-        Default: the chunks alone are read, with a break where text is missing.
+    documents : sequence of Document, optional
+        Whole documents. A chunk of one of them is scored within it, and only sentences
+        that overlap a chunk are returned. Default: the chunks alone are read, with a
+        break where text is missing.
 
     Raises
     ------
@@ -110,8 +111,9 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         ----------
         documents : sequence of Document
             Not changed. If they have no text, no model is loaded.
-        query : str The question; ``ValueError`` if it is blank, ``TypeError`` if it is
-            not a string.
+        query : str
+            The question; ``ValueError`` if it is blank, ``TypeError`` if it is not a
+            string.
         callbacks : optional
             Not used: a compressor has no traced run of its own.
         """

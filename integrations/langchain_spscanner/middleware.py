@@ -60,12 +60,15 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
         Only results of more tokens are cut; four characters count as one token.
     max_tokens : int, default 1000
         Token budget for the sentences kept of one result.
-    tools : collection of str, optional Names of the tools whose results are cut;
-        default: all. Set it if other tools return code or tables.
-    question : callable, optional Returns the question from the agent's state; default:
-    the text of the last human message. Without a question, nothing is cut. **fields
-    Further fields of `SPScannerCompressor`, such as ``model``, ``scanner``, ``k`` and
-    ``threshold``.
+    tools : collection of str, optional
+        Names of the tools whose results are cut; default: all. Set it if other tools
+        return code or tables.
+    question : callable, optional
+        Returns the question from the agent's state; default: the text of the last human
+        message. Without a question, nothing is cut.
+    **fields
+        Further fields of `SPScannerCompressor`, such as ``model``, ``scanner``, ``k``
+        and ``threshold``.
 
     Raises
     ------

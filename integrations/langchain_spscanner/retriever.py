@@ -49,19 +49,22 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
 
     Parameters
     ----------
-    documents : sequence of Document, optional The documents to scan; if the first stage
-    is a LangChain retriever, those that contain the chunks that it finds. They are
-    copied, without duplicates. first_stage, retriever, read_documents, read_tokens As
-    for `RetrieverFields`; a first stage is a retriever or another runnable from a
-    string to documents.
-    filter : callable or dict, optional Only documents for which the callable returns
-        true, or whose metadata have all of these values, give results. Scores remain
-        relative to all documents. If no document passes, the result is empty.
+    documents : sequence of Document, optional
+        The documents to scan; if the first stage is a LangChain retriever, those that
+        contain the chunks that it finds. They are copied, without duplicates.
+    first_stage, retriever, read_documents, read_tokens
+        As for `RetrieverFields`; a first stage is a retriever or another runnable from
+        a string to documents.
+    filter : callable or dict, optional
+        Only documents for which the callable returns true, or whose metadata have all
+        of these values, give results. Scores remain relative to all documents. If no
+        document passes, the result is empty.
 
     Raises
     ------
     pydantic.ValidationError, TypeError
-        For an unknown field or a value out of range, or if both documents and first stage are missing.
+        For an unknown field or a value out of range, or if both documents and first
+        stage are missing.
     """
 
     model_config = ConfigDict(extra="forbid")  # the base class allows extra fields
@@ -183,13 +186,15 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
 
         Parameters
         ----------
-        ids : sequence of str or None, optional One for each document. Default: its own
-            id, or else a digest of its text and metadata.
+        ids : sequence of str or None, optional
+            One for each document. Default: its own id, or else a digest of its text and
+            metadata.
 
         Raises
         ------
         ValueError
-            For two different documents with the same id, or more or fewer ids than documents; nothing is added.
+            For two different documents with the same id, or more or fewer ids than
+            documents; nothing is added.
         """
         documents = list(documents)
         if ids is not None:

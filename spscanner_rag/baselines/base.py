@@ -91,9 +91,10 @@ class Baseline(ABC):
 
     Parameters
     ----------
-    unit : str or Segmenter, default "sentence" What is scored and returned: "sentence"
-        (cut as by the scanner), "chunk" (300 words), "passage" (a paragraph),
-        "document" (the whole text), or a segmenter; ``ValueError`` for another name.
+    unit : str or Segmenter, default "sentence"
+        What is scored and returned: "sentence" (cut as by the scanner), "chunk" (300
+        words), "passage" (a paragraph), "document" (the whole text), or a segmenter;
+        ``ValueError`` for another name.
     """
 
     name: str

@@ -32,14 +32,16 @@ class BM25(Baseline):
 
     Parameters
     ----------
-    k1 : float, default 0.9 How slowly the effect of a repeated word saturates; above 0.
-        The defaults of ``k1`` and ``b`` are Anserini's, which suit units as short as
-        sentences better than 1.5 and 0.75.
+    k1 : float, default 0.9
+        How slowly the effect of a repeated word saturates; above 0. The defaults of
+        ``k1`` and ``b`` are Anserini's, which suit units as short as sentences better
+        than 1.5 and 0.75.
     b : float, default 0.4
         Strength of the length normalization, from 0 to 1.
-    language : str, default "auto" Language of the Snowball stemmer, or "cjk" for pairs
-        of neighbouring characters. "auto" is the language of each text, as the
-        scanner's lexical channel recognizes it, else English.
+    language : str, default "auto"
+        Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters.
+        "auto" is the language of each text, as the scanner's lexical channel recognizes
+        it, else English.
     keep_texts : int, default 4
         Number of texts whose index is kept for further questions.
     unit

@@ -135,10 +135,12 @@ class Cascade(Combined):
     ----------
     best : int, default 50
         Number of units that the second stage reads. Ignored with ``tokens``.
-    tokens : int, optional Tokens of each unit that the second stage reads, as in KeyB,
-        counted by its tokenizer if it has one, else by the bundled scanner's.
-    unit : str or Segmenter, optional See `Baseline`. Default: the units of the first
-        stage; with ``tokens``, "document".
+    tokens : int, optional
+        Tokens of each unit that the second stage reads, as in KeyB, counted by its
+        tokenizer if it has one, else by the bundled scanner's.
+    unit : str or Segmenter, optional
+        See `Baseline`. Default: the units of the first stage; with ``tokens``,
+        "document".
     """
 
     def __init__(
@@ -279,9 +281,9 @@ class Hybrid(Combined):
     ----------
     scorers : sequence of Scorer
         At least two; scanners, baselines or others.
-    fusion : "scores" or "ranks", default "scores" "scores" standardizes each scorer's
-        scores over the units of the document; with "ranks", units with equal scores
-        share their mean rank.
+    fusion : "scores" or "ranks", default "scores"
+        "scores" standardizes each scorer's scores over the units of the document; with
+        "ranks", units with equal scores share their mean rank.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
     """

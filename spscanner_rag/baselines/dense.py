@@ -199,12 +199,17 @@ class Dense(Embedding[Scores]):
     Parameters
     ----------
     embedder
-        See `encoder_of`. A name in `PRESETS` also has its own settings for queries and units.
-    query_prefix, passage_prefix : str Text before every query and every unit, such as
-        "query: " for E5. Default: the preset's, or none.
-    similarity : "cosine" or "dot" Default: the preset's, else the one stored in a
-    sentence-transformers model, else "cosine". device, trust_remote_code For a model
-    given by name: the device it runs on, and whether it may run its own code.
+        See `encoder_of`. A name in `PRESETS` also has its own settings for queries and
+        units.
+    query_prefix, passage_prefix : str
+        Text before every query and every unit, such as "query: " for E5. Default: the
+        preset's, or none.
+    similarity : "cosine" or "dot"
+        Default: the preset's, else the one stored in a sentence-transformers model,
+        else "cosine".
+    device, trust_remote_code
+        For a model given by name: the device it runs on, and whether it may run its own
+        code.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit
@@ -354,10 +359,10 @@ class LateChunking(Embedding[SentenceVectors]):
 
     Parameters
     ----------
-    embedder : str, Path or object, default "minilm" The folder or Hub id of a BERT-like
-        sentence-transformers model, or an embedding object (see `embedder_of`). An
-        object only embeds whole texts, so a unit's vector is added to those of its
-        windows.
+    embedder : str, Path or object, default "minilm"
+        The folder or Hub id of a BERT-like sentence-transformers model, or an embedding
+        object (see `embedder_of`). An object only embeds whole texts, so a unit's
+        vector is added to those of its windows.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
     unit

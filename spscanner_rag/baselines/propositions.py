@@ -139,16 +139,19 @@ class Propositions(Baseline):
 
     Parameters
     ----------
-    decomposer : str or Path A sequence-to-sequence checkpoint such as
+    decomposer : str or Path
+        A sequence-to-sequence checkpoint such as
         "chentong00/propositionizer-wiki-flan-t5-large".
     scorer : Baseline
         Scores the propositions, such as `Dense`.
     unit : str or Segmenter, default "sentence"
         The units that get the scores; see `Baseline`.
-    titles : mapping of str to str, optional Titles of texts, as ``{document.text:
-    document.title}``; the paper's checkpoint reads the title before each passage.
-    Without a title, propositions of a passage that does not name its subject do not
-    name it either. device, dtype See `Scanner.from_pretrained`.
+    titles : mapping of str to str, optional
+        Titles of texts, as ``{document.text: document.title}``; the paper's checkpoint
+        reads the title before each passage. Without a title, propositions of a passage
+        that does not name its subject do not name it either.
+    device, dtype
+        See `Scanner.from_pretrained`.
     """
 
     keeps_texts = True

@@ -73,14 +73,15 @@ class RemoteScanner:
     ----------
     url : str
         Address of the server, such as "http://127.0.0.1:8000".
-    token : str, optional The server's token. Default: the environment variable
-        ``SPSCANNER_TOKEN``, if it is set. The token never appears in a repr or a
-        pickle, but a copy has it.
-    timeout : float, default 180 Seconds to wait for a complete answer, retries
-        included; set it above the server's own limit.
-    retries : int, default 5 How often a request is sent again after 429 or 503. The
-        wait doubles each time, unless the server says how long to wait. Other failures
-        are not retried.
+    token : str, optional
+        The server's token. Default: the environment variable ``SPSCANNER_TOKEN``, if it
+        is set. The token never appears in a repr or a pickle, but a copy has it.
+    timeout : float, default 180
+        Seconds to wait for a complete answer, retries included; set it above the
+        server's own limit.
+    retries : int, default 5
+        How often a request is sent again after 429 or 503. The wait doubles each time,
+        unless the server says how long to wait. Other failures are not retried.
     """
 
     name = "remote"

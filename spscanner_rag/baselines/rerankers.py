@@ -190,15 +190,19 @@ class MambaReranker(Pointwise):
 
     Parameters
     ----------
-    model : str or Path A folder or Hub id of a Mamba-1 or Mamba-2 model, in mamba-ssm's
-        or transformers' layout. The head is ``binary_head.weight`` and ``.bias`` (our
+    model : str or Path
+        A folder or Hub id of a Mamba-1 or Mamba-2 model, in mamba-ssm's or
+        transformers' layout. The head is ``binary_head.weight`` and ``.bias`` (our
         layout), or ``score.weight``, with or without ``score.bias`` (transformers'
         sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
-    end_token : str, optional Default: the first of "<|endoftext|>", "</s>" and
-        "<|im_end|>" that the tokenizer has.
-    document_tokens : int, optional Tokens at the start of each unit that are read, not
-    counting the template. Default: all. unit, device, dtype, tokenizer, **hub See
-    `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
+    end_token : str, optional
+        Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the
+        tokenizer has.
+    document_tokens : int, optional
+        Tokens at the start of each unit that are read, not counting the template.
+        Default: all.
+    unit, device, dtype, tokenizer, **hub
+        See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
     """
 
     def __init__(

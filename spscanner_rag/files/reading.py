@@ -72,24 +72,27 @@ def read(
     Parameters
     ----------
     path
-        The file; ``-`` is standard input. Its kind is known by its ending, or else by its first bytes.
+        The file; ``-`` is standard input. Its kind is known by its ending, or else by
+        its first bytes.
     seconds
-        Time limit for reading a PDF or a large file; None: by its size. When it ends, the pages read so far are
-        returned, with a note.
+        Time limit for reading a PDF or a large file; None: by its size. When it ends,
+        the pages read so far are returned, with a note.
     progress
         For a PDF, called with the number of pages read and the number of all pages.
 
     Returns
     -------
     TextFile
-        Its text, and the positions of pages, headings, list items, fences and table rows. Its methods take offsets
-        in ``text``: ``document.page(start)``, ``document.headings(start)``.
+        Its text, and the positions of pages, headings, list items, fences and table
+        rows. Its methods take offsets in ``text``: ``document.page(start)``,
+        ``document.headings(start)``.
 
     Raises
     ------
     ImportError, ValueError
-        If the package that reads this kind is missing; if the file cannot be read, is of another kind than its
-        ending says, or is broken, encrypted, without text or too large.
+        If the package that reads this kind is missing; if the file cannot be read, is
+        of another kind than its ending says, or is broken, encrypted, without text or
+        too large.
     """
     path = str(path)
     return read_bytes(path, bytes_of(path), seconds=seconds, progress=progress)

@@ -67,16 +67,19 @@ class ScanResult:
         Spans of the sentences in characters, ascending and disjoint.
     logits : array of float32, shape (n,)
         The scanner's output for each sentence, finite.
-    count_tokens : callable, optional Counts the tokens of a text, for budgets; in a
-        scanner's result it is the scanner's tokenizer. If None, as after unpickling,
-        pass ``count_tokens`` to :meth:`select` instead.
-    blocks : array of int, shape (n,), optional Ascending number of each sentence's
-        block. Neighbours and merged passages stay in a block. None: one block.
-    tokens_read : int, optional Tokens of the document that the model read, without the
-        question and its repetitions. None: not counted.
-    answerable : float, optional The probability that some sentence answers the
-        question, from 0 to 1. None if the scanner does not report it, as without its
-        own encoder.
+    count_tokens : callable, optional
+        Counts the tokens of a text, for budgets; in a scanner's result it is the
+        scanner's tokenizer. If None, as after unpickling, pass ``count_tokens`` to
+        :meth:`select` instead.
+    blocks : array of int, shape (n,), optional
+        Ascending number of each sentence's block. Neighbours and merged passages stay
+        in a block. None: one block.
+    tokens_read : int, optional
+        Tokens of the document that the model read, without the question and its
+        repetitions. None: not counted.
+    answerable : float, optional
+        The probability that some sentence answers the question, from 0 to 1. None if
+        the scanner does not report it, as without its own encoder.
 
     document : optional
         What `spscanner_rag.files.read` returned; passages then have their places in it.
@@ -84,8 +87,8 @@ class ScanResult:
     Raises
     ------
     ValueError
-        If the arrays differ in length, a span lies outside the text or overlaps the one before, a logit is not
-        finite, or ``tokens_read`` is below 0.
+        If the arrays differ in length, a span lies outside the text or overlaps the one
+        before, a logit is not finite, or ``tokens_read`` is below 0.
     """
 
     query: str
@@ -187,42 +190,49 @@ class ScanResult:
 
         Parameters
         ----------
-        top_k : int, float, str or None, default 50 Maximum number of sentences: an
-            integer of at least 1, or a share of all sentences between 0 and 1 (rounded
-            up, at least 10 sentences), or None for no limit. "elbow": those before the
-            steepest fall of the sorted scores, from 1 to 50 sentences; "elbow:5-30"
-            sets other bounds.
-        threshold : float, optional The lowest score that is taken, from 0 to 1,
-            inclusive. Neighbours may score lower.
-        max_tokens : int, optional Token budget for all that is returned. The best
-            sentences come first, then their neighbours: those of the best sentence
-            first, nearest first. A sentence that does not fit is skipped; a neighbour
-            is taken only if it connects to its sentence. The budget holds for the
-            passages counted one by one, for the passages joined by line breaks, and for
-            :meth:`context` with the same arguments.
-        count_tokens : callable or str, optional What counts the tokens: a callable
-            ``str -> int`` or the name of a tiktoken encoding, such as ``"o200k_base"``
-            (special tokens are read as text). Default: the scanner's tokenizer.
-        context : int, default 0 How many neighbours to add on each side of each
-            sentence, on top of ``top_k``.
+        top_k : int, float, str or None, default 50
+            Maximum number of sentences: an integer of at least 1, or a share of all
+            sentences between 0 and 1 (rounded up, at least 10 sentences), or None for
+            no limit. "elbow": those before the steepest fall of the sorted scores, from
+            1 to 50 sentences; "elbow:5-30" sets other bounds.
+        threshold : float, optional
+            The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score
+            lower.
+        max_tokens : int, optional
+            Token budget for all that is returned. The best sentences come first, then
+            their neighbours: those of the best sentence first, nearest first. A
+            sentence that does not fit is skipped; a neighbour is taken only if it
+            connects to its sentence. The budget holds for the passages counted one by
+            one, for the passages joined by line breaks, and for :meth:`context` with
+            the same arguments.
+        count_tokens : callable or str, optional
+            What counts the tokens: a callable ``str -> int`` or the name of a tiktoken
+            encoding, such as ``"o200k_base"`` (special tokens are read as text).
+            Default: the scanner's tokenizer.
+        context : int, default 0
+            How many neighbours to add on each side of each sentence, on top of
+            ``top_k``.
         order : {"document", "score"}, default "document"
             ``"score"`` means best first.
-        merge : bool, default False Make one passage of each run of adjacent sentences,
-            with the white space between them.
-        diversity : float, default 1.0 Below 1, sentences that repeat better ones are
-            passed over: the next one taken has the highest diversity * score - (1 -
-            diversity) * (highest similarity to a sentence already taken), as long as
-            ``top_k`` and ``threshold`` allow (maximal marginal relevance; see
+        merge : bool, default False
+            Make one passage of each run of adjacent sentences, with the white space
+            between them.
+        diversity : float, default 1.0
+            Below 1, sentences that repeat better ones are passed over: the next one
+            taken has the highest diversity * score - (1 - diversity) * (highest
+            similarity to a sentence already taken), as long as ``top_k`` and
+            ``threshold`` allow (maximal marginal relevance; see
             `results.selection.diverse`).
-        always_keep : list of str, or callable, optional Sentences in which one of these
-            regular expressions is found, or for which the function returns true, are
-            also kept, whatever their score, and before all others: dates, amounts,
-            identifiers.
+        always_keep : list of str, or callable, optional
+            Sentences in which one of these regular expressions is found, or for which
+            the function returns true, are also kept, whatever their score, and before
+            all others: dates, amounts, identifiers.
 
         Raises
         ------
         ValueError
-            If an argument is out of range, or if ``max_tokens`` is given and there is no token counter.
+            If an argument is out of range, or if ``max_tokens`` is given and there is
+            no token counter.
         """
         return self.selected(
             Selection(

@@ -50,12 +50,13 @@ class Passage:
         The passage, ``document[start:end]``.
     start, end : int
         Its span in the document, in characters.
-    score : float The score of its sentence, or the highest score of its sentences.
-    source, page, headings, boxes Where it begins, if the document came from
-    `spscanner_rag.files.read`: name of the file, label of the page and the headings
-    above, the highest first; else "", None and (). In a PDF, ``boxes`` has a rectangle
-    for each line: page number, then left, bottom, right and top in points from the
-    page's lower left corner.
+    score : float
+        The score of its sentence, or the highest score of its sentences.
+    source, page, headings, boxes
+        Where it begins, if the document came from `spscanner_rag.files.read`: name of
+        the file, label of the page and the headings above, the highest first; else "",
+        None and (). In a PDF, ``boxes`` has a rectangle for each line: page number,
+        then left, bottom, right and top in points from the page's lower left corner.
     """
 
     text: str

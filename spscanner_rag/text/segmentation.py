@@ -92,12 +92,14 @@ class SentenceSegmenter:
 
     Parameters
     ----------
-    language : str, optional A code such as "en". Default: found from the words of each
-        text. For a code that it does not know, ``sentencex`` uses a general rule.
-    max_characters : int, default 1000 Longer sentences are cut at line ends, else ends
-        of clauses, else other white space, else between characters that do not combine.
-        Sentences longer than half of this are first cut where ``sentencex`` cuts them
-        when their quotation marks and brackets are masked.
+    language : str, optional
+        A code such as "en". Default: found from the words of each text. For a code that
+        it does not know, ``sentencex`` uses a general rule.
+    max_characters : int, default 1000
+        Longer sentences are cut at line ends, else ends of clauses, else other white
+        space, else between characters that do not combine. Sentences longer than half
+        of this are first cut where ``sentencex`` cuts them when their quotation marks
+        and brackets are masked.
 
     Raises
     ------

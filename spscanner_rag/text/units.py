@@ -20,10 +20,12 @@ class Unit(NamedTuple):
 
     Parameters
     ----------
-    start, end : int Character span in the caller's text, without white space
-        (``str.isspace``) at either side.
-    model_text : str What the model reads for this unit. The units' ``model_text``,
-        joined without a separator, is tokenized.
+    start, end : int
+        Character span in the caller's text, without white space (``str.isspace``) at
+        either side.
+    model_text : str
+        What the model reads for this unit. The units' ``model_text``, joined without a
+        separator, is tokenized.
     """
 
     start: int

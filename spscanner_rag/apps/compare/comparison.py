@@ -51,23 +51,27 @@ def compare(
 
     Parameters
     ----------
-    scorers : mapping of str to Scorer Retrievers by name: a `Scanner`, baselines, or
-        anything else that scores units. At most 8.
-    top_k : int or sequence of int, default 10 Number of units that each retriever
-        picks, 1 to 500, or one number for each retriever.
+    scorers : mapping of str to Scorer
+        Retrievers by name: a `Scanner`, baselines, or anything else that scores units.
+        At most 8.
+    top_k : int or sequence of int, default 10
+        Number of units that each retriever picks, 1 to 500, or one number for each
+        retriever.
     evidence : iterable of (int, int)
         Character spans of the text that answer the question, end excluded.
-    count_tokens : callable or str, optional As for `ScanResult.select`, the same for
-        all retrievers. Default: the counter of the first scorer that has one, else the
-        bundled checkpoint's.
-    path, started : optional Where the document was read from, for display; a function
-        called with each retriever's name when it begins.
+    count_tokens : callable or str, optional
+        As for `ScanResult.select`, the same for all retrievers. Default: the counter of
+        the first scorer that has one, else the bundled checkpoint's.
+    path, started : optional
+        Where the document was read from, for display; a function called with each
+        retriever's name when it begins.
 
     Raises
     ------
     ValueError
-        For an empty query, no or too many retrievers, a ``top_k`` out of range, evidence outside the text, or
-        a scorer that does not return one finite number for each unit.
+        For an empty query, no or too many retrievers, a ``top_k`` out of range,
+        evidence outside the text, or a scorer that does not return one finite number
+        for each unit.
     """
     (found,) = compare_together(
         query,

@@ -190,9 +190,11 @@ class SPScannerRanker(_Component):
 
     Parameters
     ----------
-    top_k : int, default 10 Maximum number of documents to return; None for all.
-    **fields Which model scores: ``model``, ``device``, ``model_kwargs`` or ``scorer``;
-    also ``threshold``, ``require_answer``, ``batch_size`` and ``keep_retrieval_score``.
+    top_k : int, default 10
+        Maximum number of documents to return; None for all.
+    **fields
+        Which model scores: ``model``, ``device``, ``model_kwargs`` or ``scorer``; also
+        ``threshold``, ``require_answer``, ``batch_size`` and ``keep_retrieval_score``.
     """
 
     _always: ClassVar = {"top_k": None, "return_nodes": "node", "order": "score"}
@@ -229,11 +231,13 @@ class SPScannerExtractor(_Component):
 
     Parameters
     ----------
-    top_k : int, float, str or None, default 50 Maximum number of sentences of all
-    documents together; below 1 a share; "elbow"; None for no limit. **fields As for
-    `SPScannerRanker`, and ``top_k_per_document``, ``max_tokens``, ``count_tokens``,
-    ``order``, ``context_sentences``, ``merge_adjacent``, ``diversity`` and
-    ``return_nodes``.
+    top_k : int, float, str or None, default 50
+        Maximum number of sentences of all documents together; below 1 a share; "elbow";
+        None for no limit.
+    **fields
+        As for `SPScannerRanker`, and ``top_k_per_document``, ``max_tokens``,
+        ``count_tokens``, ``order``, ``context_sentences``, ``merge_adjacent``,
+        ``diversity`` and ``return_nodes``.
     """
 
     def __init__(self, top_k: float | str | None = 50, **fields: Any) -> None:  # noqa: ANN401

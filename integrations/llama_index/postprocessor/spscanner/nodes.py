@@ -276,15 +276,19 @@ class ScannedNode(NodeWithScore):
     Attributes
     ----------
     node, score
-        The node, and the score of its best sentence, from 0 to 1: the sigmoid of ``logit``.
+        The node, and the score of its best sentence, from 0 to 1: the sigmoid of
+        ``logit``.
     logit : float
         The scanner's output for its best sentence; may be negative.
-    document_score : float The score of the best sentence of its whole document, whether
-        or not that sentence was selected.
-    retrieval_score : float or None The score that it was retrieved with, if there was
-        one and ``keep_retrieval_score`` is set.
-    answerable : float or None The probability that its document answers the question;
-        None if the scorer does not report it.
+    document_score : float
+        The score of the best sentence of its whole document, whether or not that
+        sentence was selected.
+    retrieval_score : float or None
+        The score that it was retrieved with, if there was one and
+        ``keep_retrieval_score`` is set.
+    answerable : float or None
+        The probability that its document answers the question; None if the scorer does
+        not report it.
     """
 
     logit: float

@@ -90,33 +90,38 @@ class SPScannerRetriever(BaseRetriever):
 
     Parameters
     ----------
-    nodes : sequence of nodes, optional Documents, or the chunks they were cut into:
-        chunks of one document are joined in reading order. Required unless the first
-        stage is a retriever; it may be empty, and `add` adds more.
-    documents : sequence of nodes, optional Whole documents that chunks in ``nodes``, or
-        chunks that a retriever finds, were cut from. They are read instead of their
-        chunks.
+    nodes : sequence of nodes, optional
+        Documents, or the chunks they were cut into: chunks of one document are joined
+        in reading order. Required unless the first stage is a retriever; it may be
+        empty, and `add` adds more.
+    documents : sequence of nodes, optional
+        Whole documents that chunks in ``nodes``, or chunks that a retriever finds, were
+        cut from. They are read instead of their chunks.
     docstore : BaseDocumentStore, optional
         Document store in which such documents are looked up by id.
-    similarity_top_k : int, float or str, default 50 Sentences to select: a number of at
-        least 1, a share below 1 (at least 10 sentences), "elbow" or "elbow:5-30" for
-        those before the steepest fall of the sorted scores, or None for all.
+    similarity_top_k : int, float or str, default 50
+        Sentences to select: a number of at least 1, a share below 1 (at least 10
+        sentences), "elbow" or "elbow:5-30" for those before the steepest fall of the
+        sorted scores, or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     first_stage, retriever, read_documents, read_tokens
         As for `RetrieverFields`; a first stage is a `BaseRetriever`.
-    filters : MetadataFilters, optional Only nodes whose metadata pass these filters
-    give results. Scores remain relative to all documents. If no node passes, nothing is
-    retrieved. **options Which model scores, and what is selected: the fields of
-    `ScanFields`, and ``document_key`` as for `SPScannerPostprocessor`. With
-    ``keep_retrieval_score``, results have the first stage's best score for their
-    document. callback_manager, object_map, objects, verbose See `BaseRetriever`.
+    filters : MetadataFilters, optional
+        Only nodes whose metadata pass these filters give results. Scores remain
+        relative to all documents. If no node passes, nothing is retrieved.
+    **options
+        Which model scores, and what is selected: the fields of `ScanFields`, and
+        ``document_key`` as for `SPScannerPostprocessor`. With ``keep_retrieval_score``,
+        results have the first stage's best score for their document.
+    callback_manager, object_map, objects, verbose
+        See `BaseRetriever`.
 
     Raises
     ------
     ValueError, TypeError
-        For an argument out of range or of the wrong type, a model or device that does not exist, or if both nodes
-        and a retriever are missing.
+        For an argument out of range or of the wrong type, a model or device that does
+        not exist, or if both nodes and a retriever are missing.
     """
 
     def __init__(
