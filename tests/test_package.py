@@ -30,7 +30,7 @@ IMPORT_NAMES = (
     "llama_index.retrievers.spscanner",
 )
 NEED_A_GPU = {"cuda"}
-NOT_FOR_USERS = {"dev", "docs"}
+NOT_FOR_USERS = {"dev", "docs", "test"}
 
 
 def python(code: str, **environment: str) -> str:
@@ -95,7 +95,7 @@ def imported_by_the_code() -> set[str]:
                 by_name |= any(alias.name == "importlib" for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield str(node.module)
-                by_name |= any(alias.name == "needed" for alias in node.names)
+                by_name |= any(alias.name == "import_extra" for alias in node.names)
         if by_name:
             strings = (
                 node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)
@@ -345,7 +345,7 @@ def test_install_lines_name_extras_that_exist() -> None:
         "the package is on none yet"
     )
     line = re.compile(
-        r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|needed\(.*?, )["']([\w-]+)["']\)"""
+        r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|import_extra\(.*?, )["']([\w-]+)["']\)"""
     )
     found = [match for text in content.values() for match in line.findall(text)]
     named = {extra for match in found for extra in "".join(match).split(",")}

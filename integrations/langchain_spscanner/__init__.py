@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from spscanner_rag.retrieval import needed
+from spscanner_rag.retrieval import import_extra
 
-needed("langchain_core", "langchain_spscanner", "langchain")
+import_extra("langchain_core", "langchain_spscanner", "langchain")
 
 from langchain_spscanner.compressor import SPScannerCompressor  # noqa: E402
 from langchain_spscanner.retriever import SPScannerRetriever  # noqa: E402

@@ -69,7 +69,7 @@ from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.system.folder_lock import folder_lock, refuse_in_use
 from spscanner_rag.system.threads import use_threads
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.token_counts import resolve_counter
 

@@ -245,7 +245,7 @@ def from_released(
     """Convert files that the paper's authors released into question files, for people who have them."""
     from spscanner_lab.synthesis.released import read_released, read_released_tests
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-    from spscanner_rag.system.whole_file import whole_file
+    from spscanner_rag.system.whole_files import whole_file
 
     training = [path for path in files if path.suffix != ".json"]
     if training and tokenizer is None:

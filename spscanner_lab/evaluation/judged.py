@@ -23,7 +23,7 @@ from spscanner_lab.evidence.questions import (
     require,
 )
 from spscanner_rag.baselines.settings import Setting
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 
 Ranking = Sequence[
     tuple[str, float]

@@ -1,7 +1,7 @@
-"""The folder of a run: ``records.jsonl``, with a line per question and setting, and ``run.json``, its inputs.
+"""The folder of a run: ``records.jsonl``, a line per question and setting, and its inputs.
 
-An interrupted run resumes from its records; records of another run may not be added to
-them.
+The inputs are in ``run.json``. An interrupted run resumes from its records; records of
+another run may not be added to them.
 """
 
 import builtins
@@ -13,43 +13,42 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
-from spscanner_rag.files.writing import (
-    append_records,
-    complete_lines,
-    earlier_run,
-    parse_object,
-    refuse_other_run,
-)
+from spscanner_rag.system.json_lines import append_records, complete_lines
+from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
+from spscanner_rag.system.strict_json import parse_object
 from spscanner_rag.system.whole_file import write_whole
 
-_RUN, RECORDS = "run.json", "records.jsonl"
+RECORDS = "records.jsonl"
+_RUN = "run.json"
 _FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of one setting on one question; a field that is not measured is None."""
+    """The result of one setting on one question.
 
-    retriever: str  # with the unit, the setting's `Setting.key`
+    A field that is not measured is None. ``retriever`` and ``unit`` are the setting's
+    `Setting.key`, and ``characters`` the length of the document. ``metrics`` are by
+    name, such as "recall@10" and "seconds" (`rows_of`).
+
+    With calibration there are ``highest``, the probability of an answer or of the best
+    sentence, and for an answerable question ``bins``, as `filled` gives them. For a
+    query with judgements there is ``ranking``, the scores of documents by their ids,
+    best first.
+    """
+
+    retriever: str
     unit: str
     source: str
     split: str
     doc_id: str
     qid: str
-    characters: int  # length of the document
-    metrics: dict[
-        str, float
-    ]  # by name, such as "recall@10" and "seconds"; see `rows_of`
+    characters: int
+    metrics: dict[str, float]
     answerable: bool = True
-    highest: float | None = (
-        None  # probability of an answer or of the best sentence, with calibration
-    )
-    bins: list[list[float]] | None = (
-        None  # `filled` bins, with calibration and an answerable question
-    )
-    ranking: dict[str, float] | None = (
-        None  # scores of judged documents by their ids, best first
-    )
+    highest: float | None = None
+    bins: list[list[float]] | None = None
+    ranking: dict[str, float] | None = None
 
     @property
     def setting_key(self) -> tuple[str, str]:
@@ -63,80 +62,93 @@ class Record:
 
     @classmethod
     def read(cls, line: str | bytes) -> Self:
-        """Read a line of JSON; ``ValueError`` for content that `as_dict` does not give."""
+        """Read a line of JSON; ``ValueError`` for content that `as_dict` never gives.
+
+        Examples
+        --------
+        >>> from spscanner_lab.evaluation.records import Record
+        >>> record = Record("bm25", "chunk", "tales", "dev", "d1", "q1", 900, {})
+        >>> import json
+        >>> Record.read(json.dumps(record.as_dict())) == record
+        True
+        """
         content = parse_object(line)
         try:
             record = cls(**content)
         except TypeError as error:  # a key too many or too few
             raise ValueError(str(error)) from None
-        for own in fields(cls):
-            value = getattr(record, own.name)
-            if not _fits(value, own.type):
-                raise ValueError(f"{value!r:.60} under {own.name!r}")
+        for record_field in fields(cls):
+            value = getattr(record, record_field.name)
+            if not _fits(value, record_field.type):
+                raise ValueError(f"{value!r:.60} under {record_field.name!r}")
         return record
 
     def as_dict(self) -> dict[str, Any]:
         """The content of a line of JSON, without fields that are None."""
-        return {
-            name: value for name, value in asdict(self).items() if value is not None
-        }
+        content = asdict(self)
+        return {name: value for name, value in content.items() if value is not None}
 
 
 class RecordFile:
-    """The records of a run in a folder, which is created if it does not exist, and its inputs, ``run.json``.
+    """The records of a run in a folder, and its inputs, ``run.json``.
 
-    A run resumes only with the same arguments (`check_arguments`). ``ValueError`` names
-    a damaged record's line.
+    The folder is created if it does not exist. A run resumes only with the same
+    arguments (`check_arguments`). ``ValueError`` names a damaged record's line.
     """
 
     def __init__(self, folder: Path, arguments: Mapping[str, Any]) -> None:
-        known = check_arguments(folder, arguments)
+        earlier_retrievers = check_arguments(folder, arguments)
         self.path = folder / RECORDS
-        records = []
+        self.records: dict[tuple[str, ...], Record] = {}
         for number, line in complete_lines(self.path):
-            try:
-                records.append(Record.read(line))
-            except ValueError as error:
-                raise ValueError(
-                    f"{self.path}, line {number}: expected the record of a question,"
-                    f" got {error}; delete this line to ask its question again, or give"
-                    " another --out"
-                ) from None
+            record = self._record(number, line)
+            self.records[record.key] = record
         content = {"format": _FORMAT, **arguments}
         if "retrievers" in arguments:
-            content["retrievers"] = {**known, **arguments["retrievers"]}
-        self.records = {record.key: record for record in records}
+            content["retrievers"] = {**earlier_retrievers, **arguments["retrievers"]}
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / _RUN, json.dumps(content, indent=1) + "\n")
+
+    def _record(self, number: int, line: bytes) -> Record:
+        try:
+            return Record.read(line)
+        except ValueError as error:
+            raise ValueError(
+                f"{self.path}, line {number}: expected the record of a question,"
+                f" got {error}; delete this line to ask its question again, or give"
+                " another --out"
+            ) from None
 
     def add(self, records: Iterable[Record]) -> None:
         """Append records, in one write."""
         records = list(records)
         append_records(self.path, [record.as_dict() for record in records])
-        self.records |= {record.key: record for record in records}
+        for record in records:
+            self.records[record.key] = record
 
 
 def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Raise `OtherRunError` if a folder holds the records of a run with other arguments; write nothing.
+    """Raise `OtherRunError` if a folder holds the records of a run with other arguments.
 
-    The arguments are compared as JSON. ``retrievers`` maps names to what `identity_of`
-    returned: a run may have other retrievers than the earlier run, but a scanner in
-    both must be the same. Returns the earlier retrievers.
+    Nothing is written. The arguments are compared as JSON. ``retrievers`` maps names to
+    what `identity_of` returned: a run may have other retrievers than the earlier run,
+    but a scanner in both must be the same. Returns the earlier retrievers.
     """
     records = folder / RECORDS
     if not records.exists() or not records.stat().st_size:
         return {}
     before = earlier_run(folder / _RUN, "records")
-    known, asked = before.get("retrievers", {}), arguments.get("retrievers", {})
-    if not isinstance(known, dict):
-        known = {}  # the comparison below then finds a difference
-    added = {
-        ("retrievers", name)
-        for name in (*known, *asked)
-        if not (known.get(name) and asked.get(name))
-    }
-    refuse_other_run(folder, before, {"format": _FORMAT, **arguments}, added)
-    return known
+    earlier_retrievers = before.get("retrievers", {})
+    if not isinstance(earlier_retrievers, dict):
+        earlier_retrievers = {}  # the comparison below then finds a difference
+    retrievers = arguments.get("retrievers", {})
+    # these may differ between the two runs
+    in_one_only = set()
+    for name in (*earlier_retrievers, *retrievers):
+        if not (earlier_retrievers.get(name) and retrievers.get(name)):
+            in_one_only.add(("retrievers", name))
+    refuse_other_run(folder, before, {"format": _FORMAT, **arguments}, in_one_only)
+    return earlier_retrievers
 
 
 def _fits(value: object, kind: object) -> bool:
@@ -147,19 +159,16 @@ def _fits(value: object, kind: object) -> bool:
     kinds = get_args(kind)
     match get_origin(kind):
         case types.UnionType:
-            return any(_fits(value, one) for one in kinds)
+            return any(_fits(value, member) for member in kinds)
         case builtins.list:
-            return isinstance(value, list) and all(
-                _fits(one, kinds[0]) for one in value
-            )
+            return isinstance(value, list) and _all_fit(value, kinds[0])
         case builtins.dict:
-            return isinstance(value, dict) and all(
-                _fits(one, kinds[1]) for one in value.values()
-            )
+            return isinstance(value, dict) and _all_fit(value.values(), kinds[1])
     if kind is float:
-        return (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-        )
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and math.isfinite(value)  # type: ignore[arg-type]
     return type(value) is kind and (type(value) is not int or value >= 0)
+
+
+def _all_fit(values: Iterable[object], kind: object) -> bool:
+    return all(_fits(value, kind) for value in values)

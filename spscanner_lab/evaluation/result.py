@@ -34,7 +34,7 @@ from spscanner_lab.evidence.calibration import (
 )
 from spscanner_lab.evidence.metrics import CHARACTER_BUDGETS, CUTOFFS
 from spscanner_rag.baselines.settings import Setting
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.escaping import markdown_text
 
 CHANCE = 0.05  # a difference with a smaller p value is significant

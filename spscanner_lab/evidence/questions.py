@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from spscanner_rag.files.writing import parse_json, parse_object
+from spscanner_rag.system.strict_json import parse_json, parse_object
 
 ANSWER_FORMS = ("phrase", "sentence", "paragraph")
 

@@ -20,8 +20,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.system.extras import needed
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.units import readable
 
 DIGITS: Final = 4
@@ -259,7 +259,7 @@ class BlockSearchModel(nn.Module):
         end token.
         """
         library, place = (
-            needed("transformers", "in-context retrieval", "baselines"),
+            import_extra("transformers", "in-context retrieval", "baselines"),
             Path(folder),
         )
         # without an explicit trust_remote_code, transformers asks at a prompt

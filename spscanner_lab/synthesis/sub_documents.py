@@ -24,7 +24,7 @@ from spscanner_lab.evidence.questions import (
 )
 from spscanner_lab.training.data.decontamination import SharedTextFinder, hash_of
 from spscanner_rag.files.reading import read, regular_files
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Segmenter, readable
@@ -316,7 +316,7 @@ class LanguageDetector:
 
     def __init__(self) -> None:
         owner = "the language filter (--language-probability 0 leaves it out)"
-        library = needed("py3langid.langid", owner, "synthesize")
+        library = import_extra("py3langid.langid", owner, "synthesize")
         self._model: Any = library.LanguageIdentifier.from_model_file(
             library.MODEL_FILE, norm_probs=True
         )

@@ -22,7 +22,7 @@ from spscanner_lab.training.stages.reranker import (
 )
 from spscanner_lab.training.start import RunFiles, check_start, inputs_of
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.files.writing import append_records
+from spscanner_rag.system.json_lines import append_records
 from spscanner_rag.scan.devices import choose
 
 OnStep = Callable[[StepReport], object]

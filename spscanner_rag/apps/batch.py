@@ -14,19 +14,15 @@ from typing import Any, Literal, NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import KINDS, read, regular_files
-from spscanner_rag.files.writing import (
-    append_records,
-    complete_lines,
-    earlier_run,
-    parse_object,
-    refuse_other_run,
-)
+from spscanner_rag.system.json_lines import append_records, complete_lines
+from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
+from spscanner_rag.system.strict_json import parse_object
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.system.extras import needed
 from spscanner_rag.system.folder_lock import folder_lock
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.units import readable
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
@@ -327,8 +323,8 @@ def _parquet_size(path: str, columns: Sequence[str]) -> tuple[int, float]:
     """
     owner = f"{path}: reading Parquet"
     pa, pq = (
-        needed("pyarrow", owner, "parquet"),
-        needed("pyarrow.parquet", owner, "parquet"),
+        import_extra("pyarrow", owner, "parquet"),
+        import_extra("pyarrow.parquet", owner, "parquet"),
     )
     with _opened(path) as file:
         try:

@@ -23,7 +23,7 @@ import numpy as np
 from spscanner_rag import __version__, files
 from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
 from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 
 if TYPE_CHECKING:
     from spscanner_rag.encoder.sentences import SentenceVectors

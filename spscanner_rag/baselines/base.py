@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import (
     Segmenter,
@@ -336,7 +336,7 @@ def load_by_library(
 
     ``ImportError`` without the package, else as `load`.
     """
-    library = needed("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
+    library = import_extra("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
     options["trust_remote_code"] = trusted
     return load(
         lambda path: getattr(library, kind)(path, **options), model, trusted=trusted

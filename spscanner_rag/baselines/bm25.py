@@ -12,7 +12,7 @@ from spscanner_rag.lexical.bm25 import count_stems
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.text.units import Segmenter, Unit, readable
@@ -62,7 +62,7 @@ class BM25(Baseline):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        needed("bm25s", "BM25", "baselines")
+        import_extra("bm25s", "BM25", "baselines")
         import Stemmer
 
         if k1 <= 0 or not 0 <= b <= 1:

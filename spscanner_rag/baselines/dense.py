@@ -39,8 +39,8 @@ from spscanner_rag.encoder.sentences import (
 )
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.system.extras import needed
 from spscanner_rag.system.forks import compute_in_forks
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
@@ -524,7 +524,7 @@ def _late_encoder(name: str, device: str | None, trust_remote_code: bool) -> Any
 
     A single-vector model gives its token vectors.
     """
-    library = needed(
+    library = import_extra(
         "sentence_transformers", f"late interaction with {name!r}", "baselines"
     )
     from sentence_transformers.base.modules import Normalize

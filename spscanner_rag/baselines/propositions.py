@@ -13,7 +13,7 @@ import torch
 from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, load
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
@@ -68,7 +68,7 @@ class Seq2Seq:
         dtype: str | torch.dtype = "float32",
         max_new_tokens: int = 512,
     ) -> None:
-        library = needed("transformers", "a proposition model", "baselines")
+        library = import_extra("transformers", "a proposition model", "baselines")
         choice = choose(device, dtype)
         self.max_new_tokens, self.device = max_new_tokens, choice.device
 

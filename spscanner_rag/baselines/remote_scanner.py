@@ -28,7 +28,7 @@ from spscanner_rag.scorers import (
     never,
     words_together,
 )
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit, readable, units_of
 
@@ -103,7 +103,7 @@ class RemoteScanner:
                 f"got timeout={timeout}, retries={retries}; expected above 0, and at"
                 " least 0"
             )
-        needed("httpx", "RemoteScanner", "remote")
+        import_extra("httpx", "RemoteScanner", "remote")
         self.timeout, self.retries = timeout, retries
         self._token = os.environ.get("SPSCANNER_TOKEN", "") if token is None else token
 

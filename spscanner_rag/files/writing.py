@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.files.documents import STANDARD_INPUT
-from spscanner_rag.system.whole_file import (
+from spscanner_rag.system.whole_files import (
     is_special,
     remove_leftovers,
     telling_of_full_disks,

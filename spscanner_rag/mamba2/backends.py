@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.system.extras import install_line
+from spscanner_rag.system.install_hints import install_line
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 

@@ -42,7 +42,7 @@ from spscanner_rag.results.token_budget import (
     runs,
     with_neighbours,
 )
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.escaping import escaped
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
@@ -460,7 +460,7 @@ class ScanResult:
         Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for
         the best).
         """
-        pandas = needed("pandas", "to_pandas", "pandas")
+        pandas = import_extra("pandas", "to_pandas", "pandas")
         texts = [sentence.text for sentence in self.sentences]
         frame = pandas.DataFrame(
             {"start": self.starts, "end": self.ends, "logit": self.logits}

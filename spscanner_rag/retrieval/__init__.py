@@ -27,7 +27,7 @@ from spscanner_rag.retrieval.pieces import (
 )
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.retrieval.shared_scanners import loading_options
-from spscanner_rag.system.extras import install_line, needed
+from spscanner_rag.system.install_hints import import_extra, install_line
 
 if TYPE_CHECKING:
     from spscanner_rag.retrieval.scan_fields import RetrieverFields, ScanFields
@@ -48,11 +48,11 @@ __all__ = [
     "SentenceSearch",
     "check_json",
     "copied_metadata",
+    "import_extra",
     "install_line",
     "is_random_id",
     "join_pieces",
     "loading_options",
-    "needed",
     "page_label",
     "page_number",
     "result_metadata",

@@ -263,7 +263,7 @@ def write_corpus(
     Calls for the same folder wait for each other. Before anything is written, raises
     ``ValueError`` for a folder with other files, or a value that JSON cannot keep.
     """
-    from spscanner_rag.system.whole_file import (  # its package imports torch
+    from spscanner_rag.system.whole_files import (  # its package imports torch
         one_at_a_time,
         write_whole,
     )
@@ -311,7 +311,7 @@ def _written(
     place: Path, content: list[bytes] | NDArray[Any], mode: int
 ) -> dict[str, Any]:
     """Write a new file, with the permissions ``mode`` unless that is -1, and return its size and digest."""
-    from spscanner_rag.system.whole_file import telling_of_full_disks
+    from spscanner_rag.system.whole_files import telling_of_full_disks
 
     with telling_of_full_disks(place), place.open("x+b") as file:
         if mode != -1:

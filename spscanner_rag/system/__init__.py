@@ -1,1 +1,1 @@
-"""What the operating system needs of a program: whole files, locks, forks, threads, install hints."""
+"""What the operating system needs of a program: files, locks, forks and threads."""

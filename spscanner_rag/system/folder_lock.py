@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spscanner_rag.system.whole_file import remove_leftovers
+from spscanner_rag.system.whole_files import remove_leftovers
 
 # Imported only where a folder is locked: every command imports this module.
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ class FolderInUseError(ValueError):
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[list[str]]:
-    """Hold a folder's lock, ``.lock``, and yield the names of unfinished files that were removed.
+    """Hold a folder's lock, the file ``.lock``.
 
-    The system releases the lock when the process ends, even if it is killed. A new
-    folder stays only if something was written to it. Raises ``FolderInUseError``, and
-    ``ValueError`` for an unwritable folder.
+    Yields the names of unfinished files that were removed from the folder. The system
+    releases the lock when the process ends, even if it is killed. A new folder stays
+    only if something was written to it. Raises ``FolderInUseError``, and ``ValueError``
+    for an unwritable folder.
     """
     is_new = not folder.exists()
     try:
@@ -38,11 +39,10 @@ def folder_lock(folder: Path) -> Iterator[list[str]]:
     try:
         yield remove_leftovers(folder, 0)
     finally:
-        with suppress(OSError):  # Windows does not remove open files
-            (
-                folder / LOCK_FILE
-                # while it is held, so that a waiting process sees that it is gone
-            ).unlink()
+        # The file is removed while it is held, so that a waiting process sees that it
+        # has gone. Windows does not remove open files.
+        with suppress(OSError):
+            (folder / LOCK_FILE).unlink()
         lock.release()
         if is_new:
             with suppress(OSError):  # not empty
@@ -50,7 +50,10 @@ def folder_lock(folder: Path) -> Iterator[list[str]]:
 
 
 def refuse_in_use(folder: Path) -> None:
-    """Raise `FolderInUseError` if the lock of a folder is held; change nothing."""
+    """Raise `FolderInUseError` if the lock of a folder is held.
+
+    Nothing is changed.
+    """
     if (folder / LOCK_FILE).exists():
         with suppress(OSError):
             _locked(folder).release()

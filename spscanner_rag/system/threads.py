@@ -9,12 +9,11 @@ from spscanner_rag.system.forks import computes_alone
 
 
 def use_threads(threads: int | None = None) -> int:
-    """Set and return the threads of torch and numba in this process.
+    """Set and return the number of threads of torch and numba in this process.
 
-    Default: torch's, at most `usable_cores`.
-
-    A process that was forked after a model was loaded computes with one thread. Below 1
-    is a ``ValueError``.
+    By default it is torch's number, at most `usable_cores`. A process that was forked
+    after a model was loaded computes with one thread. A number below 1 is a
+    ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(
@@ -22,10 +21,14 @@ def use_threads(threads: int | None = None) -> int:
         )
     import torch
 
-    set_before = torch.get_num_threads()
-    asked = min(set_before, usable_cores()) if threads is None else threads
-    number = 1 if computes_alone() else asked
-    if number != set_before:
+    threads_before = torch.get_num_threads()
+    if computes_alone():
+        number = 1
+    elif threads is None:
+        number = min(threads_before, usable_cores())
+    else:
+        number = threads
+    if number != threads_before:
         torch.set_num_threads(number)
     return number
 
@@ -33,36 +36,51 @@ def use_threads(threads: int | None = None) -> int:
 def usable_cores(root: Path = Path("/")) -> int:
     """Number of physical cores that this process may use, at least 1.
 
-    ``root`` has the system's files.
-
     The limits are its affinity and, on Linux, the time that its control groups allow,
-    rounded up; of version 1 only the group that a container sees as its own.
+    rounded up. Of control groups of version 1, only the group counts that a container
+    sees as its own. ``root`` is the folder of the system's files.
     """
-    cpus = (
-        os.sched_getaffinity(0)
-        if hasattr(os, "sched_getaffinity")
-        else range(os.cpu_count() or 1)
-    )
-    # logical processors of one core have the same content in this file; without the
-    # file, all are counted
+    limits = [_physical_cores(root)]
+    for quota in map(_quota, _time_limits(root)):
+        if quota > 0:
+            limits.append(math.ceil(quota))
+    return max(1, min(limits))
+
+
+def _physical_cores(root: Path) -> int:
+    """Number of physical cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        processors = sorted(os.sched_getaffinity(0))
+    else:
+        processors = list(range(os.cpu_count() or 1))
+    # Logical processors of one core have the same content in this file. Without the
+    # file, all are counted.
     siblings = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-    cores = len({_content(root / siblings.format(cpu)) or str(cpu) for cpu in cpus})
-    quotas = [quota for quota in map(_quota, _limits(root)) if quota > 0]
-    return max(1, min([cores, *map(math.ceil, quotas)]))
+    cores = set()
+    for processor in processors:
+        cores.add(_content(root / siblings.format(processor)) or str(processor))
+    return len(cores)
 
 
-def _limits(root: Path) -> Iterator[str]:
+def _time_limits(root: Path) -> Iterator[str]:
     """The limits of this process's control groups: processor time and its period."""
     groups = root / "sys/fs/cgroup"
-    yield " ".join(
-        _content(groups / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period")
-    )
-    lines = _content(root / "proc/self/cgroup").splitlines()
-    own = Path(
-        next((line[3:] for line in lines if line.startswith("0::")), "").strip("/")
-    )
-    for part in (own, *own.parents):  # a container may have only the innermost
-        yield _content(groups / part / "cpu.max")
+    version_1 = groups / "cpu"
+    quota = _content(version_1 / "cpu.cfs_quota_us")
+    period = _content(version_1 / "cpu.cfs_period_us")
+    yield f"{quota} {period}"
+    group = _group_of_process(_content(root / "proc/self/cgroup"))
+    # A container may have only the innermost of these folders.
+    for folder in (group, *group.parents):
+        yield _content(groups / folder / "cpu.max")
+
+
+def _group_of_process(listed: str) -> Path:
+    """The folder of a process's control group, from its file ``cgroup``."""
+    for line in listed.splitlines():
+        if line.startswith("0::"):
+            return Path(line[3:].strip("/"))
+    return Path()
 
 
 def _quota(limit: str) -> float:

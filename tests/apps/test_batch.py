@@ -23,7 +23,7 @@ from spscanner_rag.apps.batch import (
     run_batch,
     scan_rows,
 )
-from spscanner_rag.files.writing import OtherRunError
+from spscanner_rag.system.run_inputs import OtherRunError
 from spscanner_rag.results import Selection
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner

@@ -12,15 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.files.writing import (
-    append_records,
-    check_output,
-    complete_lines,
-    difference,
-    json_text,
-    parse_json,
-    write_output,
-)
+from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.system.json_lines import append_records, complete_lines
+from spscanner_rag.system.run_inputs import difference
+from spscanner_rag.system.strict_json import json_text, parse_json
 from spscanner_rag.system.folder_lock import (
     LOCK_FILE,
     FolderInUseError,
@@ -205,7 +200,7 @@ def test_a_full_disk_leaves_all_or_none(tmp_path: Path) -> None:
     code = f"""
 import resource, signal
 from pathlib import Path
-from spscanner_rag.files.writing import append_records
+from spscanner_rag.system.json_lines import append_records
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = Path({str(path)!r})
 append_records(path, [{{"number": 1}}])

@@ -23,7 +23,7 @@ from spscanner_rag.lexical.words import QueryOnWords, TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.system.whole_file import telling_of_full_disks
+from spscanner_rag.system.whole_files import telling_of_full_disks
 from spscanner_rag.text.units import Segmenter
 
 # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``

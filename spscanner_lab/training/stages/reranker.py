@@ -33,7 +33,7 @@ from spscanner_rag.checkpoint.file_access import CONFIG, current_files, read_jso
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results.coverage import Spans, relevant_units
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.units import Segmenter, readable
 
 
@@ -167,12 +167,12 @@ class EmbedderObjective(PassageDraw):
         model: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(documents, recipe, segmenter)
-        losses = needed(
+        losses = import_extra(
             "sentence_transformers.sentence_transformer.losses",
             "an embedder",
             "baselines",
         )
-        self._to_device = needed(
+        self._to_device = import_extra(
             "sentence_transformers.util", "an embedder", "baselines"
         ).batch_to_device
         self._loss = losses.CachedMultipleNegativesRankingLoss(
@@ -357,7 +357,7 @@ class TransformerStage(RerankerStage):
 
     def _loaded(self, base: str) -> Any:  # noqa: ANN401 - transformers' own
         """The classifier; a model without a head of one logit gets a new one."""
-        library = needed("transformers", "a transformer as --base", "baselines")
+        library = import_extra("transformers", "a transformer as --base", "baselines")
         self._tokenizer = load(library.AutoTokenizer.from_pretrained, base)
         options = {
             "num_labels": 1,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
 from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped, option
-from spscanner_rag.files.writing import leaves
+from spscanner_rag.system.run_inputs import leaves
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint import Checkpoint

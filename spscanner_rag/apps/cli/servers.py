@@ -18,7 +18,7 @@ from spscanner_rag.apps.cli.options import (
     option,
 )
 from spscanner_rag.files.reading import read
-from spscanner_rag.system.extras import install_line
+from spscanner_rag.system.install_hints import install_line
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner

@@ -30,7 +30,7 @@ from spscanner_rag.files.readers.text_builder import (
     TextBuilder,
     add_table,
 )
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 
 MOST_XML_BYTES = 32 * 2**20
 """Most bytes of unpacked parts that are read; a page of text takes about 10,000."""
@@ -605,7 +605,7 @@ _BROKEN = (
 
 def read_docx(data: bytes) -> TextFile:
     """Read a Word document; ``ValueError`` if it is broken or too large, ``ImportError`` without lxml."""
-    etree = needed("lxml.etree", "reading DOCX", "files")
+    etree = import_extra("lxml.etree", "reading DOCX", "files")
     try:
         return _read(Package(archive_of(data)))
     except TooLarge as error:

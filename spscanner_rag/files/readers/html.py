@@ -24,7 +24,7 @@ from spscanner_rag.files.readers.text_builder import (
     TextBuilder,
     add_table,
 )
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 
 _BOMS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -108,7 +108,7 @@ def read_html(data: bytes) -> TextFile:
 
 
 def _tree_of(data: bytes) -> Element:
-    etree = needed("lxml.etree", "reading HTML", "files")
+    etree = import_extra("lxml.etree", "reading HTML", "files")
     page, tree = _decoded(data), _Tree()
     parser = etree.HTMLParser(target=tree, encoding="utf-8", huge_tree=True)
     try:

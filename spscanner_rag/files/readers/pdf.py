@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.files.readers.text_builder import readable
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.folding import HYPHENS, LIGATURES, as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
@@ -47,7 +47,7 @@ def read_pdf(
     note; see `read_apart`. ``progress`` gets the number of pages read and the number of
     all pages.
     """
-    needed("pypdfium2", "reading PDF", "files")
+    import_extra("pypdfium2", "reading PDF", "files")
     records: list[Record] = []
     for record in read_apart(read_pages, data, seconds, check):
         records.append(record)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spscanner_rag.files.apart import Record, read_apart, seconds_for
 from spscanner_rag.files.readers.pdf import opened
-from spscanner_rag.system.extras import needed
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.word_boxes import Box
 
 MOST_PAGES = 10
@@ -172,7 +172,7 @@ def marked_copy(
     ImportError
         Without pypdfium2.
     """
-    needed("pypdfium2", f"{name}: highlighting a PDF", "files")
+    import_extra("pypdfium2", f"{name}: highlighting a PDF", "files")
     found = next(read_apart(_copied, data, seconds_for(data), None, *marks), {})
     if "locked" in found:
         raise ValueError(

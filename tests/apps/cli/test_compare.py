@@ -12,7 +12,7 @@ from spscanner_rag.apps.cli.compare import TOP_K
 from spscanner_rag.apps.compare.comparison import compare_together, described
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.writing import json_text
+from spscanner_rag.system.strict_json import json_text
 from tests.command_line import Run
 
 TEXT = (Path(__file__).parents[2] / "data" / "documents" / "treaty.txt").read_text(

@@ -20,7 +20,7 @@ import pytest
 import tqdm.auto
 
 from spscanner_rag.apps.cli import main
-from spscanner_rag.files.writing import complete_lines
+from spscanner_rag.system.json_lines import complete_lines
 from spscanner_rag.system.folder_lock import folder_lock
 from tests.command_line import write_lines
 from tests.lab.training.conftest import RECIPE as SMALL

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.apps.compare import compare
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 from tests.apps.compare.fakes import prefers
 from tests.fakes import words
 

@@ -10,7 +10,7 @@ from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.escaping import one_line, visible
 
 

@@ -12,7 +12,7 @@ from spscanner_lab.evaluation.records import Record, RecordFile, check_arguments
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
-from spscanner_rag.files.writing import OtherRunError
+from spscanner_rag.system.run_inputs import OtherRunError
 from spscanner_rag.scanner import Scanner
 
 

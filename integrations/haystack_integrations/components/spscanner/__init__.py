@@ -1,8 +1,8 @@
 """Haystack components of spscanner-rag: a ranker of documents, and an extractor of the sentences that matter."""
 
-from spscanner_rag.retrieval import needed
+from spscanner_rag.retrieval import import_extra
 
-needed("haystack", "haystack_integrations.components.spscanner", "haystack")
+import_extra("haystack", "haystack_integrations.components.spscanner", "haystack")
 
 from haystack_integrations.components.spscanner.components import (  # noqa: E402
     SPScannerExtractor,

@@ -1,8 +1,8 @@
 """LlamaIndex node postprocessor of spscanner-rag: selects the best sentences of retrieved nodes."""
 
-from spscanner_rag.retrieval import needed
+from spscanner_rag.retrieval import import_extra
 
-needed("llama_index.core", "llama_index.postprocessor.spscanner", "llama-index")
+import_extra("llama_index.core", "llama_index.postprocessor.spscanner", "llama-index")
 
 from llama_index.postprocessor.spscanner.base import (  # noqa: E402
     SPScannerPostprocessor,

@@ -1,8 +1,8 @@
 """LlamaIndex retriever of spscanner-rag: finds the best sentences of whole documents."""
 
-from spscanner_rag.retrieval import needed
+from spscanner_rag.retrieval import import_extra
 
-needed("llama_index.core", "llama_index.retrievers.spscanner", "llama-index")
+import_extra("llama_index.core", "llama_index.retrievers.spscanner", "llama-index")
 
 from llama_index.retrievers.spscanner.base import SPScannerRetriever  # noqa: E402
 

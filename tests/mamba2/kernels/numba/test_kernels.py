@@ -24,7 +24,7 @@ from spscanner_rag.mamba2.kernels.torch import (
     ScanOperands,
 )
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.system.extras import install_line
+from spscanner_rag.system.install_hints import install_line
 
 pytest.importorskip("numba")
 from spscanner_rag.mamba2.kernels.numba.kernels import NumbaKernels
