@@ -18,7 +18,7 @@ import typer
 from links import broken_links
 from typer.cli import get_docs_for_click
 
-from spscanner_rag.apps.cli.app import app
+from spscanner_rag.apps.cli.app import program
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITE = REPOSITORY / "build" / "site"
@@ -135,7 +135,7 @@ def relinked(text: str, page: Path, target: Path, places: dict[Path, str]) -> st
 
 def command_line_page() -> str:
     """Return the help of all commands as a page."""
-    command = typer.main.get_command(app)
+    command = program()
     page = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="spscanner", title="Command line"
     )

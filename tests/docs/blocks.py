@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import typer
-
 from spscanner_lab.benchmarks.__main__ import _parser as benchmarks_parser
 from spscanner_lab.training.recipe import read_recipe
-from spscanner_rag.apps.cli.app import app
+from spscanner_rag.apps.cli.app import program
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -207,7 +205,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 def parse_command(words: list[str]) -> None:
     """Parse the arguments of ``spscanner``; unknown or missing ones are errors."""
-    group = typer.main.get_command(app)
+    group = program()
     with group.make_context("spscanner", list(words)) as context:
         name, command, rest = group.resolve_command(context, list(words))  # type: ignore[attr-defined]
         command.make_context(name, rest, parent=context)

@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import entry_points
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,8 +33,17 @@ app.command(cls=SeveralValues, epilog=batch.RESULTS)(batch.batch)
 app.command()(servers.serve)
 app.command()(servers.mcp)
 app.command()(info.info)
-for entry_point in entry_points(group=ENTRY_POINTS):
-    entry_point.load()(app)
+
+
+@cache
+def program() -> Any:  # noqa: ANN401 - click's command, or typer's own copy of it
+    """Return the program, with the commands that other distributions add.
+
+    They are added when the program is first used: they import this package themselves.
+    """
+    for entry_point in entry_points(group=ENTRY_POINTS):
+        entry_point.load()(app)
+    return typer.main.get_command(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -92,9 +102,8 @@ def _end(codes: Sequence[int]) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    command = typer.main.get_command(app)
     try:
-        code = command.main(
+        code = program().main(
             args=None if arguments is None else list(arguments),
             prog_name="spscanner",
             standalone_mode=False,

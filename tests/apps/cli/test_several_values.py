@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from spscanner_rag.apps.cli.app import app
+from spscanner_rag.apps.cli.app import program
 from spscanner_rag.apps.cli.options import SeveralValues
 
 
@@ -26,7 +25,7 @@ def repeatable(command: Any) -> list[Any]:
     ]
 
 
-COMMANDS = dict(every_command(typer.main.get_command(app)))
+COMMANDS = dict(every_command(program()))
 SEVERAL = {name: command for name, command in COMMANDS.items() if repeatable(command)}
 
 
