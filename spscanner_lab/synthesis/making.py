@@ -34,8 +34,8 @@ from spscanner_lab.training import Notify
 from spscanner_lab.training.data.decontamination import SharedTextFinder
 from spscanner_rag.baselines.combined import bundled_token_counter
 from spscanner_rag.baselines.dense import encoder_of
-from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
 from spscanner_rag.system.folder_lock import folder_lock
+from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
 from spscanner_rag.system.whole_files import (
     fsync_file,
     telling_of_full_disks,

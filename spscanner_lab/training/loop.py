@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.system.json_lines import append_records, complete_lines
 from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
+from spscanner_rag.system.json_lines import append_records, complete_lines
 from spscanner_rag.system.whole_files import whole_file, write_whole
 from spscanner_rag.text.escaping import first_line
 

@@ -22,8 +22,8 @@ from spscanner_lab.training.stages.reranker import (
 )
 from spscanner_lab.training.start import RunFiles, check_start, inputs_of
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.system.json_lines import append_records
 from spscanner_rag.scan.devices import choose
+from spscanner_rag.system.json_lines import append_records
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]

@@ -14,14 +14,14 @@ from typing import Any, Literal, NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.reading import KINDS, read, regular_files
-from spscanner_rag.system.json_lines import append_records, complete_lines
-from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
-from spscanner_rag.system.strict_json import parse_object
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.system.folder_lock import folder_lock
 from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.system.json_lines import append_records, complete_lines
+from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
+from spscanner_rag.system.strict_json import parse_object
 from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.units import readable
 

@@ -23,11 +23,11 @@ from spscanner_rag.apps.batch import (
     run_batch,
     scan_rows,
 )
-from spscanner_rag.system.run_inputs import OtherRunError
 from spscanner_rag.results import Selection
 from spscanner_rag.scan.pipeline import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.system.folder_lock import FolderInUseError, folder_lock
+from spscanner_rag.system.run_inputs import OtherRunError
 
 Rows = Callable[..., str]
 Run = Callable[..., Progress]

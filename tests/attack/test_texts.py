@@ -13,9 +13,9 @@ from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import select_together
 from spscanner_rag.apps.pages.terminal import render_documents
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.system.strict_json import json_text
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_texts import KINDS, check_result

@@ -15,8 +15,8 @@ from spscanner_rag.apps.cli.options import (
     grouped,
     option,
 )
-from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.scorers import check_query
+from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.text.token_counts import check_counter
 
 if TYPE_CHECKING:

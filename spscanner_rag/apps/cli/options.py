@@ -19,8 +19,8 @@ from typer.models import OptionInfo
 from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.baselines.names import short_usages
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.reading import read, read_all
 from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.files.reading import read, read_all
 from spscanner_rag.results import Selection
 from spscanner_rag.system.whole_files import is_special, write_whole
 from spscanner_rag.text.escaping import encodable, one_line

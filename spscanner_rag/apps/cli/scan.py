@@ -29,11 +29,11 @@ from spscanner_rag.apps.pages import scanned_document
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.reading import named_kind
-from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
 from spscanner_rag.results.sentences import Offsets, check_offsets
 from spscanner_rag.scorers import check_query, segment
+from spscanner_rag.system.strict_json import json_text
 
 if TYPE_CHECKING:
     from spscanner_rag import Scanner

@@ -20,8 +20,8 @@ import pytest
 import tqdm.auto
 
 from spscanner_rag.apps.cli import main
-from spscanner_rag.system.json_lines import complete_lines
 from spscanner_rag.system.folder_lock import folder_lock
+from spscanner_rag.system.json_lines import complete_lines
 from tests.command_line import write_lines
 from tests.lab.training.conftest import RECIPE as SMALL
 from tests.lab.training.conftest import SHAPE, corpus_lines

@@ -31,9 +31,9 @@ from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.system.strict_json import json_text
 from tests.apps.pages.checked_page import INVISIBLE, check_page
 
 HOSTILE = [

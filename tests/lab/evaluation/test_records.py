@@ -12,8 +12,8 @@ from spscanner_lab.evaluation.records import Record, RecordFile, check_arguments
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
-from spscanner_rag.system.run_inputs import OtherRunError
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.system.run_inputs import OtherRunError
 
 
 def test_a_record_is_what_its_line_says() -> None:

@@ -15,8 +15,8 @@ from spscanner_lab.llm.asking import Asker, Budget, Prices
 from spscanner_lab.synthesis.conversation import read_prompts, scripted_reply
 from spscanner_lab.synthesis.making import REPLIES, SUMMARY, synthesize
 from spscanner_lab.synthesis.sub_documents import framework_documents
-from spscanner_rag.system.run_inputs import OtherRunError
 from spscanner_rag.system.folder_lock import FolderInUseError, folder_lock
+from spscanner_rag.system.run_inputs import OtherRunError
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
 
 

@@ -28,10 +28,10 @@ from spscanner_lab.training.loop import (
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.evidence import EvidenceObjective
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.system.json_lines import append_records
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.system.json_lines import append_records
 
 RECIPE = Recipe(
     steps=6,
