@@ -1,8 +1,10 @@
-"""A web server that scans documents for many clients at once, in one process and on one event loop.
+"""A web server that scans documents for many clients at once.
+
+It is one process with one event loop.
 
 `app` is an ASGI application without dependencies; any ASGI server runs it:
 
-    uvicorn --app-dir examples async_server:app        # then: /search?q=Who+is+Sir+Walter
+    uvicorn --app-dir examples async_server:app    # then: /search?q=Who+is+Sir+Walter
 
 With several workers (uvicorn's --workers), each loads its own scanner. If a server
 loads the app before it forks (gunicorn --preload), workers share one, and each computes
@@ -88,7 +90,10 @@ async def _answer(send: Send, status: int, body: object) -> None:
 
 
 async def client(query: str, patience: float | None = None) -> tuple[int, Any] | None:
-    """Call `app` as a server would: status and body, or None if the client hung up after ``patience`` seconds."""
+    """Call `app` as a server would.
+
+    Returns status and body, or None if the client hung up after ``patience`` seconds.
+    """
     sent: list[Message] = []
     asked = False
 

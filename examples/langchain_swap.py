@@ -1,4 +1,6 @@
-"""Replaces the retriever of a LangChain vector pipeline in one line and prints both contexts side by side.
+"""Replaces the retriever of a LangChain vector pipeline in one line.
+
+Both contexts are printed side by side.
 
 Runs offline:
 

@@ -1,4 +1,6 @@
-"""Asks one question of a collection of 32 pages and prints what three retrievers find, side by side.
+"""Asks one question of a collection of 32 pages.
+
+Prints what three retrievers find, side by side.
 
 Runs offline:
 

@@ -1,4 +1,4 @@
-"""What the tests of commands share: running the program, a small checkpoint, a document."""
+"""What tests of commands share: the program, a small checkpoint, a document."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ class Output(NamedTuple):
     err: str
 
     def refuses(self, message: str) -> None:
-        """Assert one line on standard error with a message, nothing on standard output, and exit code 2."""
+        """Assert a line with a message on standard error, and exit code 2."""
         assert (self.code, self.out, self.err.count("\n"), self.err[-1]) == (
             2,
             "",

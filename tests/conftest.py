@@ -55,13 +55,18 @@ settings.load_profile("repeatable")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-SMALL_TEXT = """\
-The keeper of the lighthouse wrote the date in his book every evening. He signed the treaty, and the
-captain left with 3 ships on 14 May 1911. "Who signed it?" she asked; nobody answered. Dr. Smith's report,
-which the council had ordered in 1908, was 400 pages long. It said: the harbour must be widened! Café, naïve
-and Ωμέγα are words too, and so are 東京 and Москва. The ship's bell rang twice, then the rain began.
-Why did they leave the island? Because the well was dry, and because the winter had been long.
-"""
+SMALL_TEXT = (
+    "The keeper of the lighthouse wrote the date in his book every evening. He "
+    "signed the treaty, and the\n"
+    'captain left with 3 ships on 14 May 1911. "Who signed it?" she asked; nobody'
+    " answered. Dr. Smith's report,\n"
+    "which the council had ordered in 1908, was 400 pages long. It said: the "
+    "harbour must be widened! Café, naïve\n"
+    "and Ωμέγα are words too, and so are 東京 and Москва. The ship's bell rang "
+    "twice, then the rain began.\n"
+    "Why did they leave the island? Because the well was dry, and because the "
+    "winter had been long.\n"
+)
 
 
 BERT_WORDS = (
@@ -72,7 +77,7 @@ BERT_WORDS = (
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread() -> None:
-    """Tiny models are fastest on one thread, and their sums are then the same on every machine."""
+    """Tiny models are fastest on one thread; their sums are then equal everywhere."""
     torch.set_num_threads(1)
 
 
@@ -86,7 +91,7 @@ def _seeded() -> None:
 
 @pytest.fixture(autouse=True)
 def _the_default_stays_bundled() -> Iterator[None]:
-    """A test that loads another checkpoint as the default must not leave it to later tests."""
+    """A test that loads another default checkpoint must not leave it to later tests."""
     yield
     for key, scanner in shared_scanners._shared.items():
         if key[0] == (type(None), None) and isinstance(scanner, Scanner):
@@ -117,7 +122,7 @@ def committed_oracles() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> Tokenizer:
-    """Byte-level BPE of at most 384 tokens, trained in memory; it can spell every byte."""
+    """Byte-level BPE of at most 384 tokens, trained in memory: it spells every byte."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -135,7 +140,7 @@ def tiny_tokenizer() -> Tokenizer:
 def tiny_checkpoint(
     tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Folder of a small random scanner in our own layout, with re-anchoring and the whole lexical channel."""
+    """Folder of a small random scanner in our layout, with all that can be on."""
     config = Mamba2Config(
         d_model=32,
         n_layer=2,
@@ -173,7 +178,7 @@ def tiny_checkpoint(
 def windowed_checkpoint(
     tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Reads like the published scanners (reference units, windows), with the tiny tokenizer."""
+    """Reads as the published scanners do, with the tiny tokenizer."""
     with torch.random.fork_rng():
         torch.manual_seed(1)
         config = Mamba2Config(
@@ -194,7 +199,7 @@ def windowed_checkpoint(
 def published_checkpoint(
     tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The layout and the vocabulary of the published scanners, with the tiny tokenizer."""
+    """Layout and vocabulary of the published scanners, with the tiny tokenizer."""
     with torch.random.fork_rng():
         torch.manual_seed(2)
         config = Mamba2Config(
@@ -247,7 +252,7 @@ def bundled() -> Scanner:
 
 @pytest.fixture(scope="session")
 def save_bert() -> Callable[[Path, int | None], Path]:
-    """Saves a BERT with random weights: a classifier with that many labels, or an encoder if they are None."""
+    """Saves a random BERT: a classifier with so many labels, or an encoder for None."""
     return _save_bert
 
 
@@ -355,7 +360,7 @@ class Visit:
         self.address = address
 
     def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Wait until something holds, since a page scrolls, and reports its position, only in the next frame."""
+        """Wait until something holds, since a page scrolls only in the next frame."""
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, (

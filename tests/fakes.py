@@ -1,4 +1,4 @@
-"""Helpers of the tests of all rooms: a scorer with scripted answers, and ways to look at texts."""
+"""Helpers of all tests: a scorer with scripted answers, and ways to look at texts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from spscanner_rag.text.units import Unit
 
 
 class ScoredBy:
-    """Takes its logits from a function of question, text and units; counts no tokens."""
+    """Takes its logits from a function of query, text and units."""
 
     def __init__(
         self, logits: Callable[[str, str, Sequence[Unit]], Iterable[float]]

@@ -63,7 +63,7 @@ def test_the_readme_describes_the_collection(pages: list[dict[str, Any]]) -> Non
 def test_evidence_is_whole_sentences(
     document: dict[str, Any], pages: list[dict[str, Any]]
 ) -> None:
-    """Evidence is far from the start of the novel, and does not name a page of the collection."""
+    """Evidence is far from the novel's start, and names no page of the collection."""
     for page in (document, *pages):
         text, name = page["text"], page["title"].split(",")[0].split()[-1]
         assert page is document or text.startswith(page["title"] + "\n\n")

@@ -83,7 +83,8 @@ def test_a_child_scans_as_its_parent() -> None:
 
     only_loaded = answer(scan)
     expected = scan()
-    for found in (only_loaded, answer(scan), answer(lambda: answer(scan))):  # the last: a child of a child
+    # the last is a child of a child
+    for found in (only_loaded, answer(scan), answer(lambda: answer(scan))):
         assert not isinstance(found, str), found
         assert np.abs(found - expected).max() < 1e-5
     assert torch.get_num_threads() == 2
@@ -91,7 +92,8 @@ def test_a_child_scans_as_its_parent() -> None:
 
     def scan_with_two_threads():
         scanner = Scanner.from_pretrained(device="cpu", dtype="float32", threads=2)
-        return scanner.scan("Who is Sir Walter?", text()).logits, torch.get_num_threads()
+        result = scanner.scan("Who is Sir Walter?", text())
+        return result.logits, torch.get_num_threads()
 
     assert scan_with_two_threads()[1] == 2
     found, threads = answer(scan_with_two_threads)
@@ -109,7 +111,10 @@ def test_a_child_scans_beside_its_event_loop() -> None:
 
     def scan():
         scanner = shared_scanner(None, device="cpu", dtype="float32")
-        waiting = off_loop(lambda cancelled: scanner.scan("Who is Sir Walter?", text(), cancelled=cancelled))
+        def scan(cancelled):
+            return scanner.scan("Who is Sir Walter?", text(), cancelled=cancelled)
+
+        waiting = off_loop(scan)
         async def main():
             return await waiting
         return asyncio.run(main()).logits

@@ -81,7 +81,7 @@ def import_name(distribution: str) -> str:
 
 @cache
 def imported_by_the_code() -> set[str]:
-    """Modules that the package, the integrations and the examples import, and their parent packages.
+    """Modules that our code and the examples import, and their parent packages.
 
     A module that imports by name (`importlib`) imports what its strings name.
     """
@@ -119,7 +119,8 @@ def imported_by_the_code() -> set[str]:
 def test_a_scorer_needs_numpy_and_the_segmenter_alone() -> None:
     code = """
 import sys
-sys.modules |= dict.fromkeys(["torch", "Stemmer", "tokenizers", "transformers"])  # importing them fails
+# importing them fails
+sys.modules |= dict.fromkeys(["torch", "Stemmer", "tokenizers", "transformers"])
 import numpy as np
 from spscanner_rag.scorers import Scorer, score_batch, segment
 class Lengths:
@@ -128,7 +129,8 @@ class Lengths:
 scorer, text = Lengths(), "One. Three."
 assert isinstance(scorer, Scorer)
 units = segment(scorer, text)
-print([logits.tolist() for logits in score_batch(scorer, [("q", text, units), ("q", "", [])])])
+requests = [("q", text, units), ("q", "", [])]
+print([logits.tolist() for logits in score_batch(scorer, requests)])
 """
     assert python(code) == "[[4.0, 6.0], []]\n"
 
@@ -345,7 +347,8 @@ def test_install_lines_name_extras_that_exist() -> None:
         "the package is on none yet"
     )
     line = re.compile(
-        r"""pip install ".*?\[([\w,-]+)\]|(?:install_line\(|import_extra\(.*?, )["']([\w-]+)["']\)"""
+        r"""pip install ".*?\[([\w,-]+)\]"""
+        r"""|(?:install_line\(|import_extra\(.*?, )["']([\w-]+)["']\)"""
     )
     found = [match for text in content.values() for match in line.findall(text)]
     named = {extra for match in found for extra in "".join(match).split(",")}

@@ -22,7 +22,7 @@ from spscanner_lab.benchmarks.house import (
 
 
 def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
-    """Imports of an integration from elsewhere than the API, `Scanner` and `scorers`."""
+    """Imports of integrations from elsewhere than API, `Scanner` and `scorers`."""
     allowed = {("spscanner_rag", "Scanner"), ("spscanner_rag.scanner", "Scanner")}
     allowed |= {("spscanner_rag.retrieval", name) for name in api}
     return [

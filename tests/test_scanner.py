@@ -1,4 +1,4 @@
-"""The scanner: its results against the original's and a slow computation, its arguments, progress, threads."""
+"""The scanner: results against the original's, arguments, progress, threads."""
 
 import itertools
 import json
@@ -25,12 +25,15 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import encode_question, tokenize_units
 
 QUERY = "Who signed the treaty?"
-TEXT = """\
-The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and the captain left.
-"Who signed it?" she asked; nobody answered. Dr. Smith's report was 400 pages long!
-
-Why did they leave the island? Because the well was dry, and because the winter had been long.
-"""
+TEXT = (
+    "The keeper wrote the date in his book. He signed the treaty on 14 May 1911, "
+    "and the captain left.\n"
+    '"Who signed it?" she asked; nobody answered. Dr. Smith\'s report was 400 '
+    "pages long!\n"
+    "\n"
+    "Why did they leave the island? Because the well was dry, and because the "
+    "winter had been long.\n"
+)
 TOLERANCE = 1e-4
 
 

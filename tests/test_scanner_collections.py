@@ -1,4 +1,4 @@
-"""One question over many documents: `Scanner.scan_many(together=True)`, `rank` and scores that compare."""
+"""One question over many documents: `scan_many(together=True)` and `rank`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Properties of every document: spans, one logit per span, and the same logits however they are computed."""
+"""Properties of every document: spans, a logit for each, equal however computed."""
 
 import random
 from pathlib import Path

@@ -27,7 +27,7 @@ def docx(
     main: str = "",
     **settings: str,
 ) -> bytes:
-    """A document from the XML of its body, or its ``main`` part, and of ``settings``: styles, numbering, notes."""
+    """A document from the XML of its body or ``main`` part, and of ``settings``."""
     types = "".join(
         f'<Relationship Type="{OFFICE}/{kind}" Target="{kind}.xml"/>'
         for kind in settings

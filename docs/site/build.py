@@ -1,4 +1,4 @@
-"""Builds the documentation site with ``python docs/site/build.py``, in ``build/site/html``.
+"""Builds the documentation site in ``build/site/html``: ``python docs/site/build.py``.
 
 The pages of ``docs/`` are written for readers of the repository. This script makes them
 a site of their own: links between pages lead to the site's pages, and linked files of

@@ -29,7 +29,9 @@ class _Page(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    """Return a line for each link in a folder's pages whose file or anchor is missing, or whose form is wrong.
+    """Return a line for each broken link of a folder's pages.
+
+    A link is broken if its file or anchor is missing, or if its form is wrong.
 
     Links to other sites are not followed; only their form is checked.
     """

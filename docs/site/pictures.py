@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _page(folder: Path) -> Path:
-    """Write the page of a question about all pages of the example, as one text, and return its path."""
+    """Write the page of a question about all the example's pages; return its path."""
     lines = (
         (REPOSITORY / "examples/data/saltmere.jsonl")
         .read_text(encoding="utf-8")

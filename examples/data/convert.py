@@ -1,4 +1,6 @@
-r"""Converts public question files, from clones of their repositories, to question files of this package.
+r"""Converts public question files to question files of this package.
+
+The files come from clones of their repositories.
 
     python examples/data/convert.py qmsum QMSum/data/ALL/val --out qmsum-dev.jsonl
 
@@ -44,10 +46,15 @@ def qmsum(folder: Path) -> Iterator[Line]:
         ]
         text, spans = joined(turns, "\n")
         asked = [
-            *((f"s{n}", each["query"], each["relevant_text_span"])
-              for n, each in enumerate(record["specific_query_list"])),
-            *((f"t{n}", each["topic"], each["relevant_text_span"]) for n, each in enumerate(record["topic_list"])),
-        ]  # fmt: skip
+            *(
+                (f"s{n}", each["query"], each["relevant_text_span"])
+                for n, each in enumerate(record["specific_query_list"])
+            ),
+            *(
+                (f"t{n}", each["topic"], each["relevant_text_span"])
+                for n, each in enumerate(record["topic_list"])
+            ),
+        ]
         questions = []
         for name, question, ranges in asked:
             turns_of = sorted(
@@ -126,10 +133,14 @@ def limit(folder: Path) -> Iterator[Line]:
         if judged["score"] > 0:
             relevant.setdefault(judged["query-id"], []).append(judged["corpus-id"])
     questions = [
-        {"qid": query["_id"], "question": query["text"], "answers": relevant[query["_id"]],
-         "evidence": sorted(place[person] for person in relevant[query["_id"]])}
+        {
+            "qid": query["_id"],
+            "question": query["text"],
+            "answers": relevant[query["_id"]],
+            "evidence": sorted(place[person] for person in relevant[query["_id"]]),
+        }
         for query in lines("queries.jsonl")
-    ]  # fmt: skip
+    ]
     yield line("limit_small", "all", text, questions)
 
 
@@ -149,18 +160,25 @@ def squad(file: Path) -> Iterator[Line]:
                     (start + each["answer_start"], each["text"])
                     for each in asked["answers"]
                 ]
-                questions.append({
-                    "qid": asked["id"],
-                    "question": asked["question"].strip(),
-                    "answers": list(dict.fromkeys(words for _, words in answers)),
-                    "evidence": [(first, first + len(words)) for first, words in answers[:1]],
-                    "answerable": bool(answers),
-                })  # fmt: skip
+                questions.append(
+                    {
+                        "qid": asked["id"],
+                        "question": asked["question"].strip(),
+                        "answers": list(dict.fromkeys(words for _, words in answers)),
+                        "evidence": [
+                            (first, first + len(words)) for first, words in answers[:1]
+                        ],
+                        "answerable": bool(answers),
+                    }
+                )
         yield line("squad", article["title"], text, questions)
 
 
 def timeqa(file: Path) -> Iterator[Line]:
-    """Convert the articles of TimeQA's human questions: join the tokens and adjust the answers' positions."""
+    """Convert the articles of TimeQA's human questions.
+
+    Tokens are joined, and the positions of answers adjusted.
+    """
     pages: dict[
         str, list[Line]
     ] = {}  # an article has a record for each relation that is asked about
@@ -174,17 +192,22 @@ def timeqa(file: Path) -> Iterator[Line]:
             for number, (question, answers) in enumerate(record["questions"]):
                 found = [each for each in answers if each.get("answer")]
                 evidence = {
-                    tuple(spans[each["para"]][0] + closed(paragraphs[each["para"]], each[end])
-                          for end in ("from", "end"))
+                    tuple(
+                        spans[each["para"]][0]
+                        + closed(paragraphs[each["para"]], each[end])
+                        for end in ("from", "end")
+                    )
                     for each in found
-                }  # fmt: skip
-                questions.append({
-                    "qid": f"{record['index']}#{number}",
-                    "question": question,
-                    "answers": [APART.sub("", each["answer"]) for each in found],
-                    "evidence": sorted(evidence),
-                    "answerable": bool(found),
-                })  # fmt: skip
+                }
+                questions.append(
+                    {
+                        "qid": f"{record['index']}#{number}",
+                        "question": question,
+                        "answers": [APART.sub("", each["answer"]) for each in found],
+                        "evidence": sorted(evidence),
+                        "answerable": bool(found),
+                    }
+                )
         yield line("timeqa_human", link.removeprefix("/"), text, questions)
 
 
@@ -254,14 +277,18 @@ def evidence_inference(split: Path) -> Iterator[Line]:
                 start + len(quoted) - len(quoted.lstrip()),
                 start + len(quoted.rstrip()),
             )
-            own = questions.setdefault(each["PromptID"], {
-                "qid": each["PromptID"],
-                "question": f"With respect to {prompt['Outcome'].strip()}, what is the reported difference "
-                f"between patients receiving {prompt['Intervention'].strip()} and those receiving "
-                f"{prompt['Comparator'].strip()}?",
-                "answers": [each["Label"]],
-                "evidence": [],
-            })  # fmt: skip
+            own = questions.setdefault(
+                each["PromptID"],
+                {
+                    "qid": each["PromptID"],
+                    "question": f"With respect to {prompt['Outcome'].strip()}, what is "
+                    "the reported difference between patients receiving "
+                    f"{prompt['Intervention'].strip()} and those receiving "
+                    f"{prompt['Comparator'].strip()}?",
+                    "answers": [each["Label"]],
+                    "evidence": [],
+                },
+            )
             own["evidence"] = sorted({*own["evidence"], span})
         if questions:
             yield line(
@@ -413,9 +440,18 @@ def digest_of(lines: Iterable[Line]) -> str:
 FORMATS: dict[str, Callable[[Path], Iterator[Line]]] = {
     each.__name__: each
     for each in (
-        qmsum, hotpotqa, limit, squad, timeqa, fairytaleqa, evidence_inference, quotesum, tatqa, medquad,
+        qmsum,
+        hotpotqa,
+        limit,
+        squad,
+        timeqa,
+        fairytaleqa,
+        evidence_inference,
+        quotesum,
+        tatqa,
+        medquad,
     )
-}  # fmt: skip
+}
 
 
 def main() -> None:

@@ -156,7 +156,7 @@ def row(
     gold: dict[str, set[int]],
     layer: int,
 ) -> list[float]:
-    """Return recall@1, R_any, R_sum and GoldShare of a layer, averaged over the queries."""
+    """Return a layer's recall@1, R_any, R_sum and GoldShare, averaged over queries."""
     documents = read_corpus(
         model, [judged.documents[number].text for number in numbers]
     )

@@ -1,4 +1,6 @@
-r"""Trains an in-context retriever (BlockSearch) from a Qwen3 model, on questions with known evidence.
+r"""Trains an in-context retriever (BlockSearch) from a Qwen3 model.
+
+It learns from questions with known evidence.
 
     python examples/training/block_search.py --base QWEN3 --data train.jsonl
     --validation dev.jsonl --out DIR
@@ -31,7 +33,7 @@ from spscanner_rag.baselines.base import segmenter_of
 
 
 def main() -> None:
-    """Train, save the model, and print how often the right passage of a batch ranks first."""
+    """Train and save the model; print how often the right passage ranks first."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,9 +80,13 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     model = BlockSearchModel.from_pretrained(
-        given.base, dtype="float32", device=given.device,
-        attention=given.attention, codes=given.codes, best_documents=given.best_documents,
-    )  # fmt: skip
+        given.base,
+        dtype="float32",
+        device=given.device,
+        attention=given.attention,
+        codes=given.codes,
+        best_documents=given.best_documents,
+    )
     recipe = replace(
         PUBLISHED,
         steps=given.steps,

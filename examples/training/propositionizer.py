@@ -1,4 +1,6 @@
-r"""Trains a propositionizer: passage in, propositions out (Dense X Retrieval, Chen et al. 2024, section 3).
+r"""Trains a propositionizer: passage in, propositions out.
+
+Source: Dense X Retrieval, Chen et al. 2024, section 3.
 
     python examples/training/propositionizer.py --base google/flan-t5-large --data
     train.jsonl --out DIR

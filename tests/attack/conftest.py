@@ -58,7 +58,7 @@ def pytest_terminal_summary(
 
 
 def assert_one_line(message: str, folder: Path | None = None) -> None:
-    """A message that stays on one line, names the folder, and neither acts on a terminal nor fills it."""
+    """A message on one line that names the folder and does nothing to a terminal."""
     assert message
     assert folder is None or str(folder) in message
     assert not re.search(

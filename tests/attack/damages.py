@@ -40,7 +40,7 @@ def lengthen(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def overwrite(name: str, folder: Path, rng: random.Random) -> None:
-    """Overwrite a block with zeros, as a file system leaves it after a power failure, or with other bytes."""
+    """Overwrite a block with zeros, as after a power failure, or with other bytes."""
     content = bytearray((folder / name).read_bytes())
     start = rng.randrange(len(content))
     size = min(rng.choice((16, 512, 4096)), len(content) - start)
@@ -49,7 +49,7 @@ def overwrite(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def exchange(name: str, folder: Path, rng: random.Random) -> None:
-    """A file of another checkpoint, as a copy or a link, or another file of this one."""
+    """A file of another checkpoint (copied or linked), or another file of this one."""
     others = sorted(path for path in folder.iterdir() if path.name != name)
     other = rng.choice([folder.parent / OTHER / name, rng.choice(others)])
     (folder / name).unlink()
@@ -213,7 +213,7 @@ def odd_json(name: str, folder: Path, rng: random.Random) -> None:
 
 
 def exchange_digests(folder: Path, rng: random.Random) -> None:
-    """The digest of another file, of another checkpoint's file, or a value that is not a digest."""
+    """The digest of another file, or a value that is not a digest."""
     config = json.loads((folder / CONFIG).read_bytes())
     digests = config["spscanner"]["sha256"]
     name = rng.choice(sorted(digests))

@@ -20,8 +20,10 @@ def many_lists(n: int) -> bytes:
 
 
 def merged_rows(n: int) -> bytes:
-    rest = f"<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr></w:tc><w:tc>{paragraph('b')}</w:tc></w:tr>"
-    first = f"<w:tr><w:tc>{paragraph('word ' * 300)}</w:tc><w:tc>{paragraph('b')}</w:tc></w:tr>"
+    second_cell = f"<w:tc>{paragraph('b')}</w:tc>"
+    merged_cell = "<w:tc><w:tcPr><w:vMerge/></w:tcPr></w:tc>"
+    rest = f"<w:tr>{merged_cell}{second_cell}</w:tr>"
+    first = f"<w:tr><w:tc>{paragraph('word ' * 300)}</w:tc>{second_cell}</w:tr>"
     return docx(table(first + rest * n))
 
 

@@ -1,4 +1,4 @@
-"""Requests drawn from a seed: every route, with fields that are right, wrong, missing, huge or nested."""
+"""Requests drawn from a seed: every route, with fields of every wrong kind."""
 
 import base64
 import json
@@ -33,7 +33,9 @@ TEXTS = [
     "| c | d |\n",
     "\x00",
 ]
-ITEMS = r"""1 {} [] "" "a.b" {"":{}} [[1]] null -1 1e99 "\ud800" NaN {"text":"a"} [0,1,null]""".split()
+ITEMS = r"""
+1 {} [] "" "a.b" {"":{}} [[1]] null -1 1e99 "\ud800" NaN {"text":"a"} [0,1,null]
+""".split()
 FILES = [
     b"%PDF-1.7\n1 0 obj <<>> ",
     b"PK\x03\x04",
@@ -140,7 +142,8 @@ def _texts(random: Random, size: int) -> str:
 
 def _objects(random: Random, size: int) -> str:
     pieces = [
-        f'{{"text":{_text_json(random, 20)},"t{number}":{_anything(random, size // 9)}}}'
+        f'{{"text":{_text_json(random, 20)},'
+        f'"t{number}":{_anything(random, size // 9)}}}'
         for number in range(9)
     ]
     return "[" + ",".join(pieces) + "]"

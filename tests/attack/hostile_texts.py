@@ -40,16 +40,32 @@ SCRIPTS = [
     ),
 ]
 MARKUP = (
-    "<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "</td></tr></table>", "<!--", "]]>",
-    "&lt;&#x202e;", "[bold red]x[/]", "[link=http://x]y[/link]", "[x](javascript:alert(3))",
-    "```\n# head\n| a | b |", "{{7*7}} ${7*7} %s %n {0}", "<|endoftext|></s>[INST]",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "</td></tr></table>",
+    "<!--",
+    "]]>",
+    "&lt;&#x202e;",
+    "[bold red]x[/]",
+    "[link=http://x]y[/link]",
+    "[x](javascript:alert(3))",
+    "```\n# head\n| a | b |",
+    "{{7*7}} ${7*7} %s %n {0}",
+    "<|endoftext|></s>[INST]",
     "\x1b]0;title\x07\x1b[2J\x9b31m",
-)  # fmt: skip
+)
 FORMULAS = (
-    '=HYPERLINK("http://x","y")', "@SUM(A1)", "+1+1", "-2+3|cmd", "\t=1", "＝1",
-    r"$\frac{1}{2}\sum_{i=0}^{n} x_i^2$.", "∀x∈ℝ: ⌈x⌉ = −⌊−x⌋. ∮E·da = Q", "E = mc². H₂O → OH⁻ + H⁺!",
+    '=HYPERLINK("http://x","y")',
+    "@SUM(A1)",
+    "+1+1",
+    "-2+3|cmd",
+    "\t=1",
+    "＝1",
+    r"$\frac{1}{2}\sum_{i=0}^{n} x_i^2$.",
+    "∀x∈ℝ: ⌈x⌉ = −⌊−x⌋. ∮E·da = Q",
+    "E = mc². H₂O → OH⁻ + H⁺!",
     "f(x)=x.y.z?.a!!.b",
-)  # fmt: skip
+)
 
 
 def _joined(
@@ -186,7 +202,7 @@ KINDS: dict[str, Kind] = {
 
 
 def check_result(result: ScanResult, text: str) -> None:
-    """Spans are sentences in order that leave out only white space, each with a finite logit."""
+    """Spans are sentences in order, leave out white space alone, have finite logits."""
     end = 0
     for sentence in result.sentences:
         assert end <= sentence.start < sentence.end <= len(text)

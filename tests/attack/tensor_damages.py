@@ -1,4 +1,4 @@
-"""Damage to a checkpoint's tensors, in a file that stays well-formed, and contents that a pickle may hold."""
+"""Damage to a checkpoint's tensors in a well-formed file, and contents of pickles."""
 
 import os
 import pickle

@@ -1,4 +1,7 @@
-"""Changes during a batch run, and folder entries that are not files: reported by name, never counted as done."""
+"""Changes during a batch run, and folder entries that are not files.
+
+They are reported by name, and never counted as done.
+"""
 
 import os
 import shutil

@@ -1,4 +1,7 @@
-"""Damaged and hostile checkpoints: refused in one line or, without digests, read without a raw error."""
+"""Damaged and hostile checkpoints are refused in one line.
+
+Without digests they may be read, but without a raw error.
+"""
 
 import hashlib
 import json
@@ -94,7 +97,7 @@ def save_published(folder: Path, tokenizer: Tokenizer, seed: int) -> None:
 def pair(
     folder: Path, tokenizer: Tokenizer, save: Callable[[Path, Tokenizer, int], None]
 ) -> Path:
-    """An intact checkpoint, and beside it another with other weights and another tokenizer."""
+    """An intact checkpoint, and another with other weights and tokenizer."""
     save(folder / "intact", tokenizer, 1)
     parsed = json.loads(tokenizer.to_str())
     vocabulary = parsed["model"]["vocab"]

@@ -1,4 +1,4 @@
-"""Hostile files: the cost of reading and cutting them grows no faster than their size."""
+"""Hostile files: reading and cutting them costs no more than their size explains."""
 
 import contextlib
 import io

@@ -1,4 +1,6 @@
-"""Reading opens no connection, starts no program and writes no file, as the interpreter's audit events show.
+"""Reading opens no connection, starts no program and writes no file.
+
+The interpreter's audit events show it.
 
 The exception is the code that numba compiles, once, for ``backend="numba"``.
 """
@@ -13,7 +15,8 @@ import pytest
 WATCHED = """
 import os, sys
 
-ACTS = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
+ACTS = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system",
+        "os.exec", "os.posix_spawn",
         "os.mkdir", "os.remove", "os.rename", "os.truncate")
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -33,12 +36,14 @@ told = []
 sys.addaudithook(watch)
 from spscanner_rag import Scanner
 
-text = "Anne was born in 1787. She signed the treaty. <script src='http://x.example/a.js'></script> http://x.example"
+page = "<script src='http://x.example/a.js'></script> http://x.example"
+text = f"Anne was born in 1787. She signed the treaty. {page}"
 scanner = Scanner.from_pretrained(backend=sys.argv[1])
 scanner.scan("Who signed it?", text).context(max_tokens=50)
 scanner.rank("Who signed it?", [text, "The well was dry."])
 SPScannerRetriever.from_texts([text], scanner=scanner).invoke("Who signed it?")
-LlamaRetriever([Document(text=text, id_="d")], scanner=scanner).retrieve("Who signed it?")
+document = Document(text=text, id_="d")
+LlamaRetriever([document], scanner=scanner).retrieve("Who signed it?")
 sys.exit(str(told) if told else 0)
 """
 

@@ -1,4 +1,7 @@
-"""A server that lies, drips or floods: the client reports it in one line, in bounded time and memory."""
+"""A server that lies, drips or floods is reported in one line.
+
+Time and memory are bounded.
+"""
 
 import copy
 import json
@@ -107,21 +110,43 @@ def test_wrong_logits_are_one_clear_error(attempt: Attempt, name: str) -> None:
 CALLS: dict[str, tuple[Callable[[RemoteScanner], object], list[bytes]]] = {
     "the model": (
         lambda remote: remote.uses_collection,
-        [b"[]", b'{"data": []}', b'{"data": [{}]}', b'{"data": [{"segmenter": 1, "uses_collection": true}]}',
-         b'{"data": [{"segmenter": "a", "uses_collection": "no"}]}', b'{"data": [1, 2]}'],
+        [
+            b"[]",
+            b'{"data": []}',
+            b'{"data": [{}]}',
+            b'{"data": [{"segmenter": 1, "uses_collection": true}]}',
+            b'{"data": [{"segmenter": "a", "uses_collection": "no"}]}',
+            b'{"data": [1, 2]}',
+        ],
     ),
     "tokens": (
         lambda remote: remote.count_tokens(TEXT),
-        [b'{"tokens": []}', b'{"tokens": ["7"]}', b'{"tokens": [-1]}', b'{"tokens": [true]}',
-         b'{"tokens": [1e3]}', b'{"tokens": [99999999]}', b'{"tokens": [1, 2]}', b"null"],
+        [
+            b'{"tokens": []}',
+            b'{"tokens": ["7"]}',
+            b'{"tokens": [-1]}',
+            b'{"tokens": [true]}',
+            b'{"tokens": [1e3]}',
+            b'{"tokens": [99999999]}',
+            b'{"tokens": [1, 2]}',
+            b"null",
+        ],
     ),
     "units": (
         lambda remote: remote.segment(TEXT),
-        [b'{"units": []}', b'{"units": [[[0, 5]]]}', b'{"units": [[[-3, 5, "a"]]]}', b'{"units": [[[5, 5, "a"]]]}',
-         b'{"units": [[[0, 28, "a"]]]}', b'{"units": [[[0, 9, "a"], [8, 12, "b"]]]}',
-         b'{"units": [[["0", "5", "a"]]]}', b'{"units": [[[0, 5, null]]]}', b'{"units": [[[0, 1.5, "a"]]]}'],
+        [
+            b'{"units": []}',
+            b'{"units": [[[0, 5]]]}',
+            b'{"units": [[[-3, 5, "a"]]]}',
+            b'{"units": [[[5, 5, "a"]]]}',
+            b'{"units": [[[0, 28, "a"]]]}',
+            b'{"units": [[[0, 9, "a"], [8, 12, "b"]]]}',
+            b'{"units": [[["0", "5", "a"]]]}',
+            b'{"units": [[[0, 5, null]]]}',
+            b'{"units": [[[0, 1.5, "a"]]]}',
+        ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -1,4 +1,7 @@
-"""Hostile requests: each is answered in bounded memory, none with 500, and the server keeps answering."""
+"""Hostile requests are answered in bounded memory, and none with 500.
+
+The server keeps answering.
+"""
 
 import contextlib
 import io
@@ -491,7 +494,7 @@ def test_no_request_fills_the_memory_or_silences_the_server(
             return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
         def watch() -> None:
-            """If other programs have the processor, the server's silence counts only the time that it computed."""
+            """Silence counts only the time that the server computed."""
             with httpx.Client(base_url=url, timeout=600) as watching:
                 while not over.wait(0.2):
                     asked, before = time.monotonic(), computed()

