@@ -28,7 +28,7 @@ from transformers import (
     get_linear_schedule_with_warmup,
 )
 
-from spscanner_lab.evidence.questions import json_objects
+from spscanner_lab.evidence.data_lines import json_objects
 
 Example = tuple[list[int], list[int]]  # tokens of a passage and of its propositions
 _NO_LABEL = -100  # torch's cross-entropy ignores this label

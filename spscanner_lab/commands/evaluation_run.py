@@ -19,7 +19,18 @@ from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from spscanner_lab.answers import answering
+from spscanner_lab.answers import report as answer_report
+from spscanner_lab.answers.answering import (
+    AnswerSet,
+    answer_from,
+    questions_with_answers,
+)
+from spscanner_lab.answers.contexts import (
+    WHOLE_DOCUMENT,
+    document_windows,
+    retriever_contexts,
+)
+from spscanner_lab.answers.scoring import Answerer
 from spscanner_lab.commands.evaluation_options import EvaluationOptions
 from spscanner_lab.evaluation.ablations import CONTEXTS, Chunked, ablations
 from spscanner_lab.evaluation.judged import (
@@ -43,16 +54,14 @@ from spscanner_lab.evaluation.result import (
 from spscanner_lab.evaluation.run import POSITION_CUTOFFS, Plan, processor_name
 from spscanner_lab.evaluation.statistics import AVERAGES, Difference, Row
 from spscanner_lab.evaluation.study import Study, corpus_study_of, study_of
-from spscanner_lab.evidence.questions import (
-    DataError,
-    Document,
-    is_chunking,
-    is_held_out,
-    read_chunking,
-    read_documents,
-)
-from spscanner_lab.llm.asking import Asker, Budget, ReplyFile
+from spscanner_lab.evidence.chunking import is_chunking, read_chunking
+from spscanner_lab.evidence.data_lines import DataError
+from spscanner_lab.evidence.questions import Document, read_documents
+from spscanner_lab.evidence.sampling import is_held_out
+from spscanner_lab.llm.asking import Asker
+from spscanner_lab.llm.budget import Budget
 from spscanner_lab.llm.language_models import named_model
+from spscanner_lab.llm.reply_file import ReplyFile
 from spscanner_rag import __version__
 from spscanner_rag.apps.cli.options import RetrieverOptions, tell
 from spscanner_rag.apps.pages.html_page import listed, render, short_labels
@@ -282,7 +291,7 @@ class Answering:
                 " own --out"
             )
         self.options, self.study = options, study
-        self.questions = answering.questions_with_answers(study.questions)
+        self.questions = questions_with_answers(study.questions)
         judge = None if options.judge is None else named_model(options.judge)
         self.models = named_model(options.answers or ""), judge
         self.count_tokens = resolve_counter("o200k_base")
@@ -314,35 +323,38 @@ class Answering:
             options.answer_words,
         )
         sources = {
-            s: answering.retriever_contexts(s, scorers[s], titles, units, words)
+            s: retriever_contexts(s, scorers[s], titles, units, words)
             for s in settings
         }
         if options.direct_answers:
             window = options.direct_window
-            sources[answering.WHOLE_DOCUMENT] = lambda own, _: (
-                answering.document_windows(own.text, window)
+            sources[WHOLE_DOCUMENT] = lambda own, _: (
+                document_windows(own.text, window)
             )
-        sets: list[answering.AnswerSet] = []
+        answerer = Answerer(asker, *self.models)
+        sets: list[AnswerSet] = []
         with progress_bars(None) as bars:
             for setting, contexts in sources.items():
                 show = new_bar(bars, f"answers from {setting.label}")
                 form: Any = options.answer_form  # one of the known ones
-                asked = setting, contexts, self.questions, *self.models
-                sets.append(answering.answer_from(*asked, asker, form, show))
-        rows = answering.answer_rows(sets, self.study.seed)
-        lines = [json.dumps(line) + "\n" for line in answering.answer_lines(sets)]
+                answers = answer_from(
+                    setting, contexts, self.questions, answerer, form, show
+                )
+                sets.append(answers)
+        rows = answer_report.answer_rows(sets, self.study.seed)
+        lines = [json.dumps(line) + "\n" for line in answer_report.answer_lines(sets)]
         write_whole(out / "answers.jsonl", "".join(lines))
         content = {
             "model": options.answers,
             "judge": options.judge,
             "form": options.answer_form,
             "spent": {"requests": replies.attempts, **replies.usage._asdict()},
-            "asked": list(map(answering.counts_of, sets)),
+            "asked": list(map(answer_report.counts_of, sets)),
             "rows": rows,
         }
         tables = [
             *result.tables,
-            *answering.answer_tables(sets, rows, options.judge is not None),
+            *answer_report.answer_tables(sets, rows, options.judge is not None),
         ]
         return (
             replace(

@@ -14,7 +14,7 @@ from spscanner_rag.apps.cli.options import PROGRESS, argument, option, tell
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_lab.llm.asking import Budget
+    from spscanner_lab.llm.budget import Budget
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes an
@@ -109,7 +109,7 @@ def synthesize(
     progress: bool = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
-    from spscanner_lab.llm.asking import Budget, Prices
+    from spscanner_lab.llm.budget import Budget, Prices
     from spscanner_lab.synthesis import making
     from spscanner_lab.synthesis.sub_documents import SynthesisSettings, source_files
 

@@ -1,1 +1,1 @@
-"""Documents whose evidence is known: their file format, sampling, metrics and calibration."""
+"""Documents whose evidence is known: files, samples, metrics and calibration."""

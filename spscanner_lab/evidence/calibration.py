@@ -1,4 +1,4 @@
-"""Whether scores are probabilities: calibration error of sentences, unanswerable questions, and Platt scaling.
+"""Whether scores are probabilities: calibration error, AUROC, Platt scaling.
 
 A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten
 of the sentences with probability 0.7 are relevant. Most sentences of a long document
@@ -15,93 +15,160 @@ from numpy.typing import ArrayLike, NDArray
 from spscanner_rag.results.selection import sigmoid
 
 BINS = 15
-# a document answers a question if the probability of one of its sentences is at least
-# this
 THRESHOLD = 0.5
+"""A document answers a question if one of its sentences has this probability."""
 
 _NEWTON_STEPS = 100
 
+Floats = NDArray[np.float64]
 
-def bins_of(
-    probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS
-) -> NDArray[np.float64]:
-    """Gather probabilities and marks, (sentences,) each, in bins of equal width.
 
-    Bins of questions can be added.
+def bins_of(probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> Floats:
+    """Gather the probabilities of sentences in bins of equal width.
 
-    Returns (bins, 3): sentences, relevant sentences, and the sum of the probabilities.
+    Bins of several questions can be added.
+
+    Parameters
+    ----------
+    probabilities, relevant : array_like
+        The probability of each sentence, and whether it is relevant: (sentences,).
+    bins : int, default 15
+        Number of bins.
+
+    Returns
+    -------
+    (bins, 3)
+        Sentences, relevant sentences, and the sum of the probabilities of each bin.
+
+    Examples
+    --------
+    >>> from spscanner_lab.evidence.calibration import bins_of
+    >>> bins_of([0.1, 0.2, 0.9], [False, False, True], bins=2).tolist()
+    [[2.0, 0.0, 0.30000000000000004], [1.0, 1.0, 0.9]]
     """
-    p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
-    places = np.minimum((p * bins).astype(np.int64), bins - 1)
-    columns = [np.bincount(places, own, bins) for own in (np.ones(len(p)), marks, p)]
+    p = np.asarray(probabilities, np.float64)
+    marks = np.asarray(relevant, bool)
+    bin_numbers = np.minimum((p * bins).astype(np.int64), bins - 1)
+    sentences = np.bincount(bin_numbers, np.ones(len(p)), bins)
+    relevant_sentences = np.bincount(bin_numbers, marks, bins)
+    sums = np.bincount(bin_numbers, p, bins)
+    columns = [sentences, relevant_sentences, sums]
     return np.column_stack(columns).astype(np.float64)
 
 
-def filled(bins: NDArray[np.float64]) -> list[list[float]]:
-    """The number and the row of each non-empty bin, for `from_filled`."""
-    return [
-        [int(i), int(bins[i, 0]), int(bins[i, 1]), float(bins[i, 2])]
-        for i in np.flatnonzero(bins[:, 0])
-    ]
+def filled(bins: Floats) -> list[list[float]]:
+    """Return the number and the row of each non-empty bin, for `from_filled`."""
+    rows: list[list[float]] = []
+    for number in np.flatnonzero(bins[:, 0]).tolist():
+        sentences, relevant, total = bins[number].tolist()
+        rows.append([number, int(sentences), int(relevant), total])
+    return rows
 
 
-def from_filled(rows: Iterable[Sequence[float]]) -> NDArray[np.float64]:
-    """The inverse of `filled`."""
+def from_filled(rows: Iterable[Sequence[float]]) -> Floats:
+    """Return the bins that `filled` was given."""
     bins = np.zeros((BINS, 3))
     for number, *values in rows:
         bins[int(number)] = values
     return bins
 
 
-def calibration_error(bins: NDArray[np.float64]) -> float:
-    """Expected calibration error: |mean probability - share of relevant| of a bin, averaged over sentences."""
+def calibration_error(bins: Floats) -> float:
+    """Return the expected calibration error, averaged over sentences.
+
+    The error of a bin is |mean probability - share of relevant sentences|.
+    """
     return float(np.abs(bins[:, 2] - bins[:, 1]).sum() / bins[:, 0].sum())
 
 
-def reliability(bins: NDArray[np.float64]) -> list[dict[str, float | None]]:
-    """The bins as a table: edges, mean probability, share of relevant sentences.
+def reliability(bins: Floats) -> list[dict[str, float | None]]:
+    """Return the bins as a table: edges, mean probability, share of relevant sentences.
 
-    None in an empty bin.
+    The mean and the share are None in an empty bin.
     """
     edges = pairwise(np.linspace(0, 1, len(bins) + 1).tolist())
-    return [
-        {
+    table: list[dict[str, float | None]] = []
+    for (low, high), values in zip(edges, bins.tolist(), strict=True):
+        count, relevant, total = values
+        row = {
             "low": low,
             "high": high,  # exclusive, but 1 belongs to the last bin
             "probability": total / count if count else None,
             "relevant": relevant / count if count else None,
             "sentences": int(count),
         }
-        for (low, high), (count, relevant, total) in zip(
-            edges, bins.tolist(), strict=True
-        )
-    ]
+        table.append(row)
+    return table
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """Area under the ROC curve of scores, (questions,): how often a positive is higher.
+    """Return the area under the ROC curve of scores, (questions,) each.
 
-    A tie counts half.
+    It is how often a positive is higher than a negative; a tie counts half.
+
+    Examples
+    --------
+    >>> from spscanner_lab.evidence.calibration import auroc
+    >>> auroc([0.9, 0.6], [0.6, 0.1])
+    0.875
     """
-    above, below = (
-        np.asarray(positive, np.float64),
-        np.sort(np.asarray(negative, np.float64)),
-    )
-    lower = np.searchsorted(below, above, "left") + np.searchsorted(
-        below, above, "right"
-    )
-    return float(lower.mean() / (2 * len(below)))
+    positives = np.asarray(positive, np.float64)
+    negatives = np.sort(np.asarray(negative, np.float64))
+    below = np.searchsorted(negatives, positives, "left")
+    not_above = np.searchsorted(negatives, positives, "right")
+    lower = below + not_above
+    return float(lower.mean() / (2 * len(negatives)))
 
 
 def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
-    """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss; both (sentences,).
+    """Fit Platt scaling: the a and b of ``sigmoid(a * logit + b)`` with least log loss.
 
     Every sentence has the same weight, which preserves the share of relevant ones. The
-    convex loss is minimized by Newton's method with step halving. ``ValueError`` if a
-    logit is not finite, if only one class is there, or if the classes are perfectly
-    separable, so that the loss has no minimum.
+    convex loss is minimized by Newton's method with step halving.
+
+    Parameters
+    ----------
+    logits, relevant : array_like
+        The logit of each sentence, and whether it is relevant: (sentences,).
+
+    Raises
+    ------
+    ValueError
+        If a logit is not finite, if only one class is there, or if the classes are
+        perfectly separable, so that the loss has no minimum.
+
+    Examples
+    --------
+    >>> from spscanner_lab.evidence.calibration import fit_platt
+    >>> scale, shift = fit_platt([-2, -1, 0, 1, 2], [0, 0, 1, 0, 1])
+    >>> round(scale, 2), round(shift, 2)
+    (1.09, -0.62)
     """
-    x, y = np.asarray(logits, np.float64), np.asarray(relevant, bool)
+    x = np.asarray(logits, np.float64)
+    y = np.asarray(relevant, bool)
+    _check_fittable(x, y)
+    centre = float(x.mean())
+    spread = float(x.std())
+    features = np.column_stack([(x - centre) / spread, np.ones_like(x)])
+    weights = np.array([0.0, np.log(y.mean() / (1 - y.mean()))])
+    for _ in range(_NEWTON_STEPS):
+        logits_now = features @ weights
+        p = sigmoid(logits_now)
+        gradient = features.T @ (p - y) / len(y)
+        variance = p * (1 - p)
+        curvature = (features * variance[:, None]).T @ features / len(y)
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step < 1e-22:  # about twice the loss above its minimum
+            break
+        loss = _log_loss(logits_now, y)
+        while _log_loss(features @ (weights - step), y) > loss:
+            step /= 2
+        weights -= step
+    slope, shift = weights.tolist()
+    return slope / spread, shift - slope * centre / spread
+
+
+def _check_fittable(x: Floats, y: NDArray[np.bool_]) -> None:
     if not np.isfinite(x).all():
         raise ValueError("got a logit that is not finite; expected finite ones")
     if y.all() or not y.any():
@@ -114,23 +181,7 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
             "the classes are perfectly separable, so that no finite scale is best;"
             " expected logits that overlap: take more questions"
         )
-    centre, spread = float(x.mean()), float(x.std())
-    features = np.column_stack([(x - centre) / spread, np.ones_like(x)])
-    weights = np.array([0.0, np.log(y.mean() / (1 - y.mean()))])
-    for _ in range(_NEWTON_STEPS):
-        fitted = features @ weights
-        p = sigmoid(fitted)
-        gradient = features.T @ (p - y) / len(y)
-        curvature = (features * (p * (1 - p))[:, None]).T @ features / len(y)
-        step = np.linalg.solve(curvature, gradient)
-        if gradient @ step < 1e-22:  # about twice the loss above its minimum
-            break
-        while _log_loss(features @ (weights - step), y) > _log_loss(fitted, y):
-            step /= 2
-        weights -= step
-    slope, shift = weights.tolist()
-    return slope / spread, shift - slope * centre / spread
 
 
-def _log_loss(logits: NDArray[np.float64], y: NDArray[np.bool_]) -> float:
+def _log_loss(logits: Floats, y: NDArray[np.bool_]) -> float:
     return float((np.logaddexp(0, logits) - y * logits).mean())

@@ -1,4 +1,8 @@
-"""Metrics of one question's ranking: how much is relevant, what it costs to read, whether it holds an answer."""
+"""Metrics of one question's ranking: how much of the evidence is near the top.
+
+Recall at a budget of tokens or characters says what the evidence costs to read, and
+answer recall whether an answer in words is in the best texts.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,23 +20,31 @@ CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 CHARACTER_BUDGETS = (1000, 2000, 4000)
 
 BUDGETS = (250, 500, 1000, 2000)
-"""Tokens.
+"""Budgets of tokens.
 
 The paper's settings, 5 chunks of 300 words or 50 sentences, come to 1,500 to 2,000.
 """
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
-"""Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0
-words hold no answer."""
+"""Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024).
+
+0 words hold no answer.
+"""
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = dict.fromkeys(map(ord, punctuation))
 
+Floats = NDArray[np.float64]
+
 
 def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Unit numbers from the highest score to the lowest, the earlier unit first among equals: (units,)."""
+    """Return unit numbers from the highest score to the lowest: (units,).
+
+    The earlier unit is first among equals. ``ValueError`` for NaN.
+    """
     scores = np.asarray(scores, np.float64)
-    if missing := int(np.isnan(scores).sum()):
+    missing = int(np.isnan(scores).sum())
+    if missing:
         raise ValueError(
             f"{missing} of {len(scores)} scores are not numbers; expected numbers"
         )
@@ -45,68 +57,106 @@ def ranking_metrics(
     cutoffs: Sequence[int] = CUTOFFS,
     missed: Sequence[float] = (),
 ) -> dict[str, float]:
-    """Recall, precision, nDCG, ERR, success and reciprocal rank among the best k, for each k, as in trec_eval.
+    """Return metrics of the best k units, for each k, as trec_eval computes them.
 
-    ``scores`` are (units,); among equal ones the earlier unit is first. ``relevant``,
-    (units,), are booleans or grades; grades above 0 are relevant. ``missed`` are grades
-    of relevant units that the ranking lacks. Ranks beyond the last unit count as not
-    relevant for precision; nDCG has gain 1 or the grade, and discount ``log2(rank +
-    1)``. "mrr" and "map" are over the whole ranking; other names are such as
-    "recall@10". ERR is the expected reciprocal rank at which a reader stops; a unit of
-    grade g satisfies the reader with probability (2^g - 1) / 2^G, where G is the
-    highest grade (Chapelle et al., 2009). ``ValueError`` if no unit is relevant, since
-    recall is then undefined.
+    These are recall, precision, nDCG, ERR, success and reciprocal rank, such as
+    "recall@10"; "mrr" and "map" are over the whole ranking.
+
+    Parameters
+    ----------
+    scores : (units,)
+        Among equal ones the earlier unit is first.
+    relevant : (units,)
+        Booleans or grades; grades above 0 are relevant.
+    cutoffs : sequence of int
+        The numbers k.
+    missed : sequence of float
+        Grades of relevant units that the ranking lacks.
+
+    Raises
+    ------
+    ValueError
+        If no unit is relevant, since recall is then undefined.
+
+    Notes
+    -----
+    Ranks beyond the last unit count as not relevant for precision; nDCG has gain 1 or
+    the grade, and discount ``log2(rank + 1)``. ERR is the expected reciprocal rank at
+    which a reader stops; a unit of grade g satisfies the reader with probability
+    (2^g - 1) / 2^G, where G is the highest grade (Chapelle et al., 2009).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spscanner_lab.evidence.metrics import ranking_metrics
+    >>> metrics = ranking_metrics(np.array([0.3, 0.9, 0.1]), np.array([1, 0, 1]), [2])
+    >>> metrics["recall@2"], metrics["mrr"]
+    (0.5, 0.5)
     """
     if not (relevant.any() or missed):
         raise ValueError("got no relevant unit; recall needs at least one")
     gains = relevant[best_first(scores)].astype(np.float64)
-    ideal, ranked = np.sort([*gains, *missed])[::-1], gains > 0
-    total = int(ranked.sum()) + len(missed)
-    first = int(np.argmax(ranked)) + 1 if ranked.any() else np.inf
+    ideal = np.sort([*gains, *missed])[::-1]
+    is_relevant = gains > 0
+    total = int(is_relevant.sum()) + len(missed)
+    first = np.inf
+    if is_relevant.any():
+        first = int(np.argmax(is_relevant)) + 1
     discounts = 1.0 / np.log2(np.arange(len(ideal)) + 2.0)
-    precisions = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
-    content = np.exp2(gains - ideal[0]) - np.exp2(-ideal[0])  # (units,)
-    stops = (
-        content
-        * np.cumprod([1.0, *(1 - content)])[:-1]
-        / np.arange(1, len(content) + 1)
-    )
-    measured = {"mrr": 1.0 / first, "map": float(precisions[ranked].sum() / total)}
+    precisions = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
+    stops = _stops(gains, ideal[0])
+    average_precision = float(precisions[is_relevant].sum() / total)
+    metrics = {"mrr": 1.0 / first, "map": average_precision}
     for k in cutoffs:
-        found = int(ranked[:k].sum())
-        measured |= {
-            f"recall@{k}": found / total,
-            f"precision@{k}": found / k,
-            f"ndcg@{k}": float(
-                gains[:k] @ discounts[: len(gains)][:k] / (ideal[:k] @ discounts[:k])
-            ),
+        hits = int(is_relevant[:k].sum())
+        gain = gains[:k] @ discounts[: len(gains)][:k]
+        ideal_gain = ideal[:k] @ discounts[:k]
+        metrics |= {
+            f"recall@{k}": hits / total,
+            f"precision@{k}": hits / k,
+            f"ndcg@{k}": float(gain / ideal_gain),
             f"err@{k}": float(stops[:k].sum()),
-            f"success@{k}": float(found > 0),
+            f"success@{k}": float(hits > 0),
             f"mrr@{k}": 1.0 / first if first <= k else 0.0,
         }
-    return measured
+    return metrics
+
+
+def _stops(gains: Floats, highest: float) -> Floats:
+    """Return what each rank adds to ERR: (units,)."""
+    content = np.exp2(gains - highest) - np.exp2(-highest)
+    reaches = np.cumprod([1.0, *(1 - content)])[:-1]
+    ranks = np.arange(1, len(content) + 1)
+    stops: Floats = content * reaches / ranks
+    return stops
 
 
 def units_within(
     scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int
 ) -> NDArray[np.int64]:
-    """Indices of the units that fit into a budget of tokens, best first.
+    """Return indices of the units that fit into a budget of tokens, best first.
 
-    ``scores`` and ``tokens`` are (units,).
+    ``scores`` and ``tokens`` are (units,). A unit that no longer fits is skipped and
+    the next one is tried, as in `ScanResult.select`.
 
-    A unit that no longer fits is skipped and the next one is tried, as in
-    `ScanResult.select`.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spscanner_lab.evidence.metrics import units_within
+    >>> units_within(np.array([0.1, 0.9, 0.5]), np.array([10, 20, 90]), 50).tolist()
+    [1, 0]
     """
     order = best_first(scores)
     smallest = int(tokens.min(initial=budget))
-    kept, left = [], budget
+    fitting_ranks = []
+    tokens_left = budget
     for place, cost in enumerate(tokens[order].tolist()):
-        if left < smallest:
+        if tokens_left < smallest:
             break
-        if cost <= left:
-            kept.append(place)
-            left -= cost
-    return order[np.array(kept, np.int64)]
+        if cost <= tokens_left:
+            fitting_ranks.append(place)
+            tokens_left -= cost
+    return order[np.array(fitting_ranks, np.int64)]
 
 
 def recall_at_budgets(
@@ -116,17 +166,17 @@ def recall_at_budgets(
     sentences: Spans,
     budgets: Sequence[int] = BUDGETS,
 ) -> dict[int, float]:
-    """For each budget of tokens, the share of evidence ``sentences`` at least half inside the units that fit.
+    """Return the recall of evidence within each budget of tokens.
 
-    To compare settings, count the tokens of all with the same tokenizer.
+    It is the share of evidence ``sentences`` that are at least half inside the units
+    that fit. To compare settings, count the tokens of all with the same tokenizer.
     """
     recalls = {}
     for budget in budgets:
-        kept = units_within(scores, tokens, budget)
-        bought = Spans(units.starts[kept], units.ends[kept])
-        recalls[budget] = float(
-            (evidence_ranks(bought, scores[kept], sentences) < NEVER).mean()
-        )
+        fitting = units_within(scores, tokens, budget)
+        spans = Spans(units.starts[fitting], units.ends[fitting])
+        ranks = evidence_ranks(spans, scores[fitting], sentences)
+        recalls[budget] = float((ranks < NEVER).mean())
     return recalls
 
 
@@ -136,40 +186,41 @@ def character_metrics(
     evidence: Spans,
     budgets: Sequence[int] = CHARACTER_BUDGETS,
 ) -> dict[str, float]:
-    """Recall, precision and intersection over union of the characters of disjoint spans, such as "iou@1000".
+    """Return recall, precision and intersection over union of characters.
 
     They are measured on the best units that fit into each budget of characters, by
-    `units_within`, or, without a budget in the name, on the best k units, where k units
-    of the corpus overlap the spans. As Smith and Troynikov (2024) define them, except
-    that characters in several spans count once. Units are disjoint.
+    `units_within`, such as "iou@1000", or, without a budget in the name, on the best k
+    units, where k units of the corpus overlap the spans. As Smith and Troynikov (2024)
+    define them, except that characters in several spans count once. Units are disjoint.
     """
-    lengths, total = (
-        units.ends - units.starts,
-        int((evidence.ends - evidence.starts).sum()),
-    )
-    inside = np.zeros(len(lengths), np.int64)
+    lengths = units.ends - units.starts
+    total = int((evidence.ends - evidence.starts).sum())
+    inside = np.zeros(len(lengths), np.int64)  # characters of evidence in each unit
     for start, end in zip(*evidence, strict=True):
-        inside += np.maximum(
-            np.minimum(units.ends, end) - np.maximum(units.starts, start), 0
-        )
-    chosen = {f"@{budget}": units_within(scores, lengths, budget) for budget in budgets}
-    chosen[""] = best_first(scores)[: int((inside > 0).sum())]
-    found: dict[str, float] = {}
-    for name, best in chosen.items():
-        held, read = int(inside[best].sum()), int(lengths[best].sum())
-        found[f"character_recall{name}"] = held / total
-        found[f"character_precision{name}"] = held / read if read else 0.0
-        found[f"iou{name}"] = held / (read + total - held)
-    return found
+        overlap = np.minimum(units.ends, end) - np.maximum(units.starts, start)
+        inside += np.maximum(overlap, 0)
+    selections = {}
+    for budget in budgets:
+        selections[f"@{budget}"] = units_within(scores, lengths, budget)
+    overlapping = int((inside > 0).sum())
+    selections[""] = best_first(scores)[:overlapping]
+    metrics: dict[str, float] = {}
+    for name, selection in selections.items():
+        relevant = int(inside[selection].sum())
+        length = int(lengths[selection].sum())
+        metrics[f"character_recall{name}"] = relevant / total
+        metrics[f"character_precision{name}"] = relevant / length if length else 0.0
+        metrics[f"iou{name}"] = relevant / (length + total - relevant)
+    return metrics
 
 
 def answer_recall_at_words(
     texts: Iterable[str], answers: Sequence[str], budgets: Sequence[int] = WORD_BUDGETS
 ) -> dict[int, float]:
-    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0.
+    """Return, for each number of words, whether an answer is in that much of the texts.
 
-    ``texts`` are the units, best first. Whole words are compared, as `normalized`.
-    Empty if no answer has a word.
+    1.0 if it is, else 0.0. ``texts`` are the units, best first. Whole words are
+    compared, as `normalized`. Empty if no answer has a word.
     """
     wanted = _wanted(answers)
     if not wanted:
@@ -179,40 +230,56 @@ def answer_recall_at_words(
         words += text.split()
         if len(words) >= max(budgets):
             break
-    cut = {budget: f" {normalized(' '.join(words[:budget]))} " for budget in budgets}
-    return {
-        budget: float(any(answer in held for answer in wanted))
-        for budget, held in cut.items()
-    }
+    recalls = {}
+    for budget in budgets:
+        beginning = " ".join(words[:budget])
+        recalls[budget] = float(_contains(beginning, wanted))
+    return recalls
 
 
 def answer_recall_at(
     texts: Iterable[str], answers: Sequence[str], cutoffs: Sequence[int]
 ) -> dict[int, float]:
-    """For each k, 1.0 if an answer is within one of the first k texts, else 0.0.
+    """Return, for each k, whether an answer is within one of the first k texts.
 
-    See `answer_recall_at_words`.
+    1.0 if it is, else 0.0. See `answer_recall_at_words`.
     """
     wanted = _wanted(answers)
     if not wanted:
         return {}
-    best = islice(texts, max(cutoffs))
-    held = (
-        any(answer in f" {normalized(text)} " for answer in wanted) for text in best
-    )
-    first = next((rank for rank, found in enumerate(held, 1) if found), NEVER)
+    first = NEVER
+    for place, text in enumerate(islice(texts, max(cutoffs)), 1):
+        if _contains(text, wanted):
+            first = place
+            break
     return {k: float(first <= k) for k in cutoffs}
 
 
 def _wanted(answers: Sequence[str]) -> list[str]:
-    return [f" {own} " for answer in answers if (own := normalized(answer))]
+    """Return the answers as `normalized`, without those that have no word."""
+    return list(filter(None, map(normalized, answers)))
+
+
+def _contains(text: str, answers: Sequence[str]) -> bool:
+    """Whether the words of one of these normalized answers are in a text."""
+    words = f" {normalized(text)} "
+    return any(f" {answer} " in words for answer in answers)
 
 
 def normalized(answer: str) -> str:
-    """An answer as SQuAD compares it: in lower case, without ASCII punctuation, articles and extra white space."""
+    """Return an answer as SQuAD compares it.
+
+    In lower case, without ASCII punctuation, articles and extra white space.
+
+    Examples
+    --------
+    >>> from spscanner_lab.evidence.metrics import normalized
+    >>> normalized("The  Keeper's dog.")
+    'keepers dog'
+    """
     return " ".join(_ARTICLES.sub(" ", words_of(answer)).split())
 
 
 def words_of(text: str) -> str:
-    """A text in lower case, without ASCII punctuation and extra white space."""
+    """Return a text in lower case, without ASCII punctuation and extra white space."""
     return " ".join(text.lower().translate(_NO_PUNCTUATION).split())

@@ -1,8 +1,6 @@
-"""A language model with retries, a budget and a reply cache."""
+"""Asks language models, with retries, a budget and a file of replies."""
 
 import contextvars
-import hashlib
-import json
 import random
 import re
 import threading
@@ -11,138 +9,34 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from spscanner_lab.llm.language_models import LanguageModel, Usage, reply_text, usage_of
-from spscanner_rag.files.writing import (
-    append_records,
-    complete_lines,
-    parse_json,
-    parse_object,
-)
+from spscanner_lab.llm.budget import Budget, RunEndedError
+from spscanner_lab.llm.language_models import LanguageModel
+from spscanner_lab.llm.replies import Usage, reply_text, usage_of
+from spscanner_lab.llm.reply_file import ReplyFile, digest_of
+from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.units import readable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _ERROR_CHARACTERS = 500
-_FIRST_REPLY_TOKENS = 500  # expected length of a reply before there is any
-# items in progress per thread: some take longer than others, and results wait for their
-# turn
+# Items in progress per thread: some take longer than others, and results wait for their
+# turn.
 _AHEAD = 4
 
 _LASTING = re.compile(
-    r"insufficient_quota|exceeded your current quota|billing|credit balance|payment"
-    r" required|invalid.api.key|"
-    r"authentication|permission denied|account.{0,20}(?:deactivated|suspended)",
+    r"insufficient_quota|exceeded your current quota|billing|credit balance"
+    r"|payment required|invalid.api.key|authentication|permission denied"
+    r"|account.{0,20}(?:deactivated|suspended)",
     re.IGNORECASE,
 )
 _LASTING_CODES = frozenset({401, 402, 403, 404})
-_COUNTING = (
-    threading.Lock()
-)  # one for all budgets, so that a retriever with a budget can be pickled
-
-
-def digest_of(model: str, prompt: str) -> str:
-    """Return the key of a reply: the SHA-256 of model name and prompt, in hexadecimal."""
-    return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
-
-
-class ReplyFile:
-    r"""A file of prompts and replies, to which each reply is appended as soon as it arrives. Thread-safe.
-
-    Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts",
-    "seconds"}``, with ``"error"`` instead of ``"reply"`` if the model failed, and with
-    ``"usage"``, ``[prompt tokens, reply tokens]``, if it is known. Errors are kept for
-    people to read; the next run asks the prompt again. Memory holds the place of each
-    reply, about 100 bytes, but not the reply. A last line without a line break, which a
-    killed program leaves, is cut off before the next reply is written. ``ValueError``
-    for a damaged line. Only one process at a time may write the file: see
-    `folder_lock`.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._writing = threading.Lock()
-        self._places: dict[
-            bytes, int
-        ] = {}  # of each reply's line in the file, by its digest
-        self.attempts, self.usage = 0, Usage()
-        place = 0
-        for number, line in complete_lines(self.path):
-            self._take(line, number, place)
-            place += len(line)
-
-    def __len__(self) -> int:
-        """The number of replies, not counting failures."""
-        return len(self._places)
-
-    def get(self, digest: str) -> str | None:
-        """Return the reply to a prompt, or None if there is none yet."""
-        place = self._places.get(bytes.fromhex(digest))
-        if place is None:
-            return None
-        with self.path.open("rb") as file:
-            file.seek(place)
-            reply: str = parse_json(file.readline())["reply"]
-        return reply
-
-    def add(
-        self,
-        model: str,
-        prompt: str,
-        *,
-        reply: str | None = None,
-        error: str | None = None,
-        attempts: int = 1,
-        seconds: float = 0.0,
-        usage: Usage | None = None,
-    ) -> None:
-        """Append a reply, or the error if there is none, with its usage if that is known."""
-        digest = digest_of(model, prompt)
-        record: dict[str, Any] = {"digest": digest, "model": model, "prompt": prompt}
-        record |= {"error": error} if reply is None else {"reply": reply}
-        record |= {"attempts": attempts, "seconds": round(seconds, 3)}
-        record |= {} if usage is None else {"usage": list(usage)}
-        with self._writing:
-            place = append_records(self.path, [record])
-            self.attempts += attempts
-            self.usage += usage or Usage()
-            if reply is not None:
-                self._places[bytes.fromhex(digest)] = place
-
-    def _take(self, line: bytes, number: int, place: int) -> None:
-        try:
-            record = parse_object(line)
-            digest, reply = (
-                digest_of(record["model"], record["prompt"]),
-                record.get("reply"),
-            )
-            if digest != record["digest"] or not isinstance(reply, str | None):
-                raise ValueError("the digest is not that of its model and prompt")
-            self.attempts += int(record.get("attempts", 1))
-            self.usage += Usage(*map(int, record.get("usage", ())))
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{self.path}, line {number}: expected a prompt and its reply, got"
-                f" {line[:60]!r} ({error}); remove the line to ask the prompt again"
-            ) from None
-        if reply is not None:
-            self._places[bytes.fromhex(digest)] = place
 
 
 class NoReplyError(Exception):
     """The model failed at every attempt."""
-
-
-class RunEndedError(Exception):
-    """Nothing more is asked: a limit is reached, or the provider refuses every request.
-
-    Replies are kept.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,104 +47,24 @@ class Reply:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Prices in the user's currency for a million tokens, as providers name them."""
-
-    prompt: float = 0.0
-    reply: float = 0.0
-
-    def cost(self, usage: Usage) -> float:
-        """Return what these tokens cost."""
-        return (
-            usage.prompt_tokens * self.prompt + usage.reply_tokens * self.reply
-        ) / 1e6
-
-
-@dataclass(slots=True, kw_only=True)
-class Budget:
-    """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
-
-    A request is sent only if the cost will stay within ``max_cost`` even if it and
-    every other request in progress get a reply as long as the longest so far.
-    """
-
-    prices: Prices = field(default_factory=Prices)
-    max_requests: int | None = (
-        None  # includes failed requests and those of earlier runs
-    )
-    max_cost: float | None = None
-    per_minute: float | None = None
-    requests: int = 0  # so far, including those of earlier runs
-    usage: Usage = field(default_factory=Usage)
-    stopped: str = field(default="", init=False)  # why nothing more is asked
-    _longest: int = field(default=0, init=False)  # tokens of the longest reply
-    _under_way: list[int] = field(
-        default_factory=list, init=False
-    )  # tokens of prompts without a reply yet
-    _next: float = field(
-        default=float("-inf"), init=False
-    )  # the time of the next request
-
-    def __post_init__(self) -> None:
-        if self.max_cost is not None and not (self.prices.prompt or self.prices.reply):
-            raise ValueError(
-                "max_cost: got a limit without prices; expected the prices of a million"
-                " prompt tokens and of a million reply tokens as well"
-            )
-
-    @property
-    def cost(self) -> float:
-        """The cost of all replies so far."""
-        return self.prices.cost(self.usage)
-
-    def check(self, reason: str = "") -> None:
-        """Raise `RunEndedError` if there is, or was before, a reason to ask nothing more."""
-        self.stopped = self.stopped or reason
-        if self.stopped:
-            raise RunEndedError(self.stopped)
-
-    def turn(self, prompt_tokens: int) -> float:
-        """Count a request, and return the seconds to wait before sending it.
-
-        `RunEndedError` beyond a limit.
-        """
-        with _COUNTING:
-            self.check()
-            if self.max_requests is not None and self.requests >= self.max_requests:
-                self.check(f"the limit of {self.max_requests:,} requests is reached")
-            prompts, longest = (
-                [*self._under_way, prompt_tokens],
-                self._longest or _FIRST_REPLY_TOKENS,
-            )
-            expected = self.prices.cost(
-                self.usage + Usage(sum(prompts), len(prompts) * longest)
-            )
-            if self.max_cost is not None and expected > self.max_cost:
-                limit = (
-                    f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
-                )
-                self.check(f"the next request could pass {limit}")
-            self._under_way.append(prompt_tokens)
-            self.requests += 1
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
-            return turn - now
-
-    def spend(self, prompt_tokens: int, used: Usage) -> None:
-        """Count what a request used; ``prompt_tokens`` as for its `turn`."""
-        with _COUNTING:
-            self._under_way.remove(prompt_tokens)
-            self.usage += used
-            self._longest = max(self._longest, used.reply_tokens)
-
-
-class Asked(NamedTuple):
-    """The number of distinct prompts that a model was asked, including stored ones, and their tokens."""
+class PromptCount(NamedTuple):
+    """How many distinct prompts a model got, stored ones too, and their tokens."""
 
     prompts: int = 0
     usage: Usage = Usage()
+
+
+class _Attempt(NamedTuple):
+    """What came of sending a prompt once: a text, or an error."""
+
+    text: str
+    usage: Usage
+    error: Exception | None
+
+
+def _approximate_tokens(text: str) -> int:
+    """Return about the number of tokens of a text: one for four characters."""
+    return -(-len(text) // 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,46 +75,66 @@ class Asker:
     quota, a wrong key, no such model) ends everything. Pauses double, and are
     lengthened at random by up to a quarter, so that several threads do not return at
     once; the provider's client respects waits that the provider requests.
+
+    Attributes
+    ----------
+    replies : ReplyFile or None
+        Stores prompts and replies; None asks every prompt.
+    budget : Budget
+        For all models together.
+    count_tokens : callable
+        Counts the tokens of prompts, and of replies that do not report their usage.
+    workers : int
+        Items that `in_order` works on at the same time.
+    retries : int
+        How often a prompt is asked again after a failure or a blank reply.
+    pause : float
+        Seconds before the first retry.
+    stop : threading.Event
+        Ends pauses once it is set; nothing more is asked.
+
+    Examples
+    --------
+    >>> from spscanner_lab.llm.asking import Asker
+    >>> from spscanner_lab.llm.language_models import LanguageModel
+    >>> asker = Asker()
+    >>> asker.ask(LanguageModel("shouting", str.upper), "who signed it?")
+    'WHO SIGNED IT?'
+    >>> asker.budget.requests
+    1
     """
 
-    replies: ReplyFile | None = (
-        None  # stores prompts and replies; None asks every prompt
-    )
-    budget: Budget = field(default_factory=Budget)  # for all models together
-    # for prompts, and for replies that do not report their usage; about one token per
-    # four characters
-    count_tokens: CountTokens = lambda text: -(-len(text) // 4)
-    workers: int = 8  # items that `in_order` works on at the same time
-    retries: int = (
-        2  # how often a prompt is asked again after a failure or a blank reply
-    )
-    pause: float = 1.0  # seconds before the first retry
-    stop: threading.Event = field(
-        default_factory=threading.Event
-    )  # ends pauses; nothing more is asked
-    _asked: dict[LanguageModel, dict[str, Usage]] = field(
+    replies: ReplyFile | None = None
+    budget: Budget = field(default_factory=Budget)
+    count_tokens: CountTokens = _approximate_tokens
+    workers: int = 8
+    retries: int = 2
+    pause: float = 1.0
+    stop: threading.Event = field(default_factory=threading.Event)
+    # usage by prompt, for each model
+    _usages: dict[LanguageModel, dict[str, Usage]] = field(
         default_factory=dict, init=False
-    )  # by prompt
-    _turns: dict[str, threading.Lock] = field(
-        default_factory=dict, init=False
-    )  # by prompt
+    )
+    # by prompt: the same prompt in another thread waits for the first one's reply
+    _locks: dict[str, threading.Lock] = field(default_factory=dict, init=False)
 
-    def asked(self, model: LanguageModel) -> Asked:
-        """The prompts that `reply` asked a model."""
-        own = self._asked.get(model, {}).values()
-        return Asked(len(own), sum(own, Usage()))
+    def count_of(self, model: LanguageModel) -> PromptCount:
+        """Return how many prompts `reply` sent to a model."""
+        usages = self._usages.get(model, {}).values()
+        return PromptCount(len(usages), sum(usages, Usage()))
 
     def reply(self, model: LanguageModel, prompt: str) -> Reply:
         """Like `ask`, but return an error as part of the reply."""
-        prompt = readable(prompt)
+        prompt = replace_surrogates(prompt)
         try:
             reply = Reply(self.ask(model, prompt))
-        except (NoReplyError, RunEndedError) as error:
+        except NoReplyError as error:
             reply = Reply(None, str(error))
-            if isinstance(error, RunEndedError):
-                self.stop.set()
+        except RunEndedError as error:
+            reply = Reply(None, str(error))
+            self.stop.set()
         usage = Usage(self.count_tokens(prompt), self.count_tokens(reply.text or ""))
-        self._asked.setdefault(model, {})[digest_of(model.name, prompt)] = usage
+        self._usages.setdefault(model, {})[digest_of(model.name, prompt)] = usage
         return reply
 
     def ask(self, model: LanguageModel, prompt: str) -> str:
@@ -309,21 +143,19 @@ class Asker:
         `NoReplyError` if the model failed at every attempt; `RunEndedError` if nothing
         more may be asked.
         """
-        prompt = readable(prompt)
+        prompt = replace_surrogates(prompt)
         digest = digest_of(model.name, prompt)
-        # the same prompt in another thread waits for this reply
-        with self._turns.setdefault(digest, threading.Lock()):
-            if (
-                self.replies is not None
-                and (stored := self.replies.get(digest)) is not None
-            ):
-                return stored
-            return self._reply(model, prompt)
+        with self._locks.setdefault(digest, threading.Lock()):
+            if self.replies is not None:
+                stored_reply = self.replies.get(digest)
+                if stored_reply is not None:
+                    return stored_reply
+            return self._new_reply(model, prompt)
 
     def in_order(
         self, items: Iterable[Item], work: Callable[[Item], Result]
     ) -> Generator[Result, None, None]:
-        """Work on items in several threads, and yield the results in the order of the items.
+        """Work on items in several threads, and yield results in the items' order.
 
         Only a few items are held at a time. An exception of ``work`` ends the stream at
         its item. At the end, early or not, ``stop`` is set and the work in progress is
@@ -333,9 +165,8 @@ class Asker:
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="spscanner-ask")
         try:
             for item in items:
-                context = (
-                    contextvars.copy_context()
-                )  # tracing libraries keep their state in it
+                # tracing libraries keep their state in the context
+                context = contextvars.copy_context()
                 waiting.append(pool.submit(context.run, work, item))
                 if len(waiting) >= _AHEAD * self.workers:
                     yield waiting.popleft().result()
@@ -345,63 +176,71 @@ class Asker:
             self.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _reply(self, model: LanguageModel, prompt: str) -> str:
-        began, tokens = time.perf_counter(), self.count_tokens(prompt)
-        for attempt in range(1, self.retries + 2):
-            self._wait(self.budget.turn(tokens))
-            text, used, error = self._asked_once(model, prompt, tokens)
-            self.budget.spend(tokens, used)
-            lasting = error is not None and _lasts(error)
-            if error is None or lasting or attempt > self.retries:
+    def _new_reply(self, model: LanguageModel, prompt: str) -> str:
+        """Send a prompt until there is a reply, and store it or the error."""
+        start = time.perf_counter()
+        prompt_tokens = self.count_tokens(prompt)
+        for attempts in range(1, self.retries + 2):
+            self._wait(self.budget.turn(prompt_tokens))
+            attempt = self._attempt(model, prompt, prompt_tokens)
+            self.budget.spend(prompt_tokens, attempt.usage)
+            is_lasting = attempt.error is not None and _lasts(attempt.error)
+            if attempt.error is None or is_lasting or attempts > self.retries:
                 break
-            self._wait(self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4))
-        words = (
-            str(error)
-            if isinstance(error, NoReplyError)
-            else f"{type(error).__name__}: {error}"
-        )
-        outcome = (
-            {"reply": text} if error is None else {"error": words[:_ERROR_CHARACTERS]}
-        )
+            lengthened = 1 + random.random() / 4
+            self._wait(self.pause * 2 ** (attempts - 1) * lengthened)
+        message = None if attempt.error is None else _message_of(attempt.error)
         if self.replies is not None:
-            seconds = time.perf_counter() - began
             self.replies.add(
                 model.name,
                 prompt,
-                attempts=attempt,
-                seconds=seconds,
-                usage=used,
-                **outcome,
+                reply=attempt.text if message is None else None,
+                error=message,
+                attempts=attempts,
+                seconds=time.perf_counter() - start,
+                usage=attempt.usage,
             )
-        if error is None:
-            return text
-        if lasting:
-            self.budget.check(outcome["error"])
-        raise NoReplyError(outcome["error"])
+        if message is None:
+            return attempt.text
+        if is_lasting:
+            self.budget.check(message)
+        raise NoReplyError(message)
 
-    def _asked_once(
-        self, model: LanguageModel, prompt: str, tokens: int
-    ) -> tuple[str, Usage, Exception | None]:
+    def _attempt(
+        self, model: LanguageModel, prompt: str, prompt_tokens: int
+    ) -> _Attempt:
+        """Send a prompt once; a client or a network may raise any exception."""
         try:
-            got = model.ask(prompt)
-            text = reply_text(got)
-        except (
-            Exception
-        ) as error:  # a client, a network or a function may raise anything
-            return "", Usage(), error
-        used = usage_of(got) or Usage(tokens, self.count_tokens(text))
-        return text, used, None if text.strip() else NoReplyError("the reply is blank")
+            reply = model.ask(prompt)
+            text = reply_text(reply)
+        except Exception as error:
+            return _Attempt("", Usage(), error)
+        usage = usage_of(reply) or Usage(prompt_tokens, self.count_tokens(text))
+        if not text.strip():
+            return _Attempt(text, usage, NoReplyError("the reply is blank"))
+        return _Attempt(text, usage, None)
 
     def _wait(self, seconds: float) -> None:
-        if self.stop.wait(seconds) if seconds > 0 else self.stop.is_set():
+        is_ending = self.stop.wait(seconds) if seconds > 0 else self.stop.is_set()
+        if is_ending:
             self.budget.check()
             raise RunEndedError("the run is ending")
 
 
+def _message_of(error: Exception) -> str:
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, NoReplyError):
+        message = str(error)
+    return message[:_ERROR_CHARACTERS]
+
+
 def _lasts(error: Exception) -> bool:
-    codes = [
-        getattr(each, "status_code", None)
-        for each in (error, getattr(error, "response", None))
-    ]
-    said = f"{type(error).__name__} {error}"
-    return not _LASTING_CODES.isdisjoint(codes) or bool(_LASTING.search(said))
+    """Whether the same error would come again however often a prompt is sent."""
+    response = getattr(error, "response", None)
+    codes = {
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+    }
+    if codes & _LASTING_CODES:
+        return True
+    return bool(_LASTING.search(f"{type(error).__name__} {error}"))

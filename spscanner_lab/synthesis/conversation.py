@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from spscanner_lab.llm.asking import NoReplyError
+from spscanner_lab.llm.fencing import fenced_prompt
 from spscanner_lab.llm.language_models import (
     LanguageModel,
-    fenced_prompt,
     language_model_of,
     named_model,
-    without_thoughts,
 )
+from spscanner_lab.llm.replies import without_thoughts
 from spscanner_rag.text.languages import STOP_WORDS
 
 Kind = Literal["text", "yes or no", "indices", "links"]

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_lab.evidence.questions import Document
-from spscanner_lab.llm.asking import Asker, Budget, ReplyFile, RunEndedError
+from spscanner_lab.llm.asking import Asker
+from spscanner_lab.llm.budget import Budget, RunEndedError
+from spscanner_lab.llm.reply_file import ReplyFile
 from spscanner_lab.synthesis.conversation import (
     NAME,
     Conversation,

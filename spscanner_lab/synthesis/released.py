@@ -16,7 +16,12 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from spscanner_lab.evidence.questions import DataError, expecting, json_objects, require
+from spscanner_lab.evidence.data_lines import (
+    DataError,
+    expecting,
+    json_objects,
+    require,
+)
 from spscanner_rag.system.strict_json import parse_json
 
 MOST_NAMES = 3  # category, benchmark and record

@@ -15,19 +15,21 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from spscanner_lab.evidence.questions import (
-    Document,
+from spscanner_lab.evidence.data_lines import (
     expecting,
     json_objects,
     numbered_lines,
     require,
 )
+from spscanner_lab.evidence.questions import Document
 from spscanner_lab.training.data.decontamination import SharedTextFinder, hash_of
-from spscanner_rag.files.reading import read, regular_files
+from spscanner_rag.files.folders import regular_files
+from spscanner_rag.files.reading import read
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.units import Segmenter, readable
+from spscanner_rag.text.units import Segmenter
 
 Strategy = Literal["link", "chunk", "pair"]
 Position = Literal["start", "middle", "end", "anywhere"]
@@ -427,7 +429,7 @@ class Supply:
         text, settings = document.text, self.settings
         # from the middle, since the tokens of a book's front matter differ
         begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
-        sample = readable(text[begin : begin + _SAMPLE_CHARACTERS])
+        sample = replace_surrogates(text[begin : begin + _SAMPLE_CHARACTERS])
         width = len(sample) / max(1, self.count_tokens(sample))  # characters of a token
         tokens, least = len(text) / width, min(settings.sizes) * _LEAST_SHARE
         if tokens < least:
@@ -492,7 +494,7 @@ class Supply:
             int(start > 0) : len(units) - int(stop < len(text))
         ]:  # ends may be cut off
             span = start + unit.start, start + unit.end
-            tokens = self.count_tokens(readable(text[slice(*span)]))
+            tokens = self.count_tokens(replace_surrogates(text[slice(*span)]))
             if found and total + tokens > size:
                 break
             total += tokens

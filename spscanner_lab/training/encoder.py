@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import normalize, softplus
 
-from spscanner_lab.evidence.questions import Document, is_held_out
+from spscanner_lab.evidence.questions import Document
+from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile

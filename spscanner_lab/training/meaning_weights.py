@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 from torch.nn.functional import softplus
 
 from spscanner_lab.evidence.calibration import fit_platt
-from spscanner_lab.evidence.questions import (
-    Document,
-    Question,
-    by_document,
-    sample_questions,
-)
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.evidence.sampling import by_document, sample_questions
 from spscanner_lab.training import Notify
 from spscanner_lab.training.encoder import (
     CrossTraining,
@@ -97,11 +93,11 @@ def _read(
     questions: Sequence[Question],
     answered: bool,
 ) -> Iterator[Fitted]:
-    units = fold_units(scanner.segment(document.text))
+    units = fold_units(scanner.units_of(document.text))
     spans, sentences = Spans.of(units), [unit.model_text for unit in units]
     vectors = meaning.vectors(sentences)
     requests = [(question.text, document.text, units) for question in questions]
-    for question, logits in zip(
+    for question, scores in zip(
         questions, scanner.score_units_many(requests), strict=True
     ):
         relevant = relevant_units(
@@ -109,7 +105,7 @@ def _read(
         )
         cosines = meaning.cosines(question.text, vectors)
         yield Fitted(
-            document.source, logits, cosines, relevant, question.text, sentences
+            document.source, scores.logits, cosines, relevant, question.text, sentences
         )
 
 

@@ -13,14 +13,12 @@ from torch.nn import functional as F
 from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.evidence.metrics import CUTOFFS, ranking_metrics
 from spscanner_lab.evidence.questions import (
-    Asked,
     Document,
-    by_document,
-    is_held_out,
+    QuestionOnDocument,
     read_documents,
     refuse_names_of_means,
-    sample_questions,
 )
+from spscanner_lab.evidence.sampling import by_document, is_held_out, sample_questions
 from spscanner_lab.training import Notify
 from spscanner_lab.training.data.decontamination import find_shared
 from spscanner_lab.training.data.examples import (
@@ -48,7 +46,7 @@ from spscanner_rag.scanner import Scanner
 
 
 def labelled_logits(
-    scanner: Scanner, asked: Iterable[Asked]
+    scanner: Scanner, asked: Iterable[QuestionOnDocument]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
     """For each question with evidence in units: logits of its whole document, and which are relevant: (units,)."""
     for document, questions in by_document(asked):
@@ -61,7 +59,7 @@ def labelled_logits(
                 yield result.logits, relevant
 
 
-def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
+def calibrate(scanner: Scanner, asked: Iterable[QuestionOnDocument]) -> tuple[float, float] | None:
     """Scale and shift a scanner's logits by Platt scaling, in place, in its head.
 
     No rank changes.
@@ -316,7 +314,7 @@ class EvidenceStage:
             )
         return checkpoint
 
-    def _labelled(self, most: int) -> Iterator[Asked]:
+    def _labelled(self, most: int) -> Iterator[QuestionOnDocument]:
         bare = [
             self._documents.without_text(number)
             for number in range(len(self._documents))
@@ -353,7 +351,7 @@ class EvidenceStage:
         return Validation(measures["macro"][self.choice], measures, tuple(lines))
 
     def measure(
-        self, checkpoint: Checkpoint, asked: Sequence[Asked]
+        self, checkpoint: Checkpoint, asked: Sequence[QuestionOnDocument]
     ) -> list[dict[str, float]]:
         """Recall of each question's evidence sentences."""
         found = [

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_lab.evidence.metrics import best_first, ranking_metrics
-from spscanner_lab.evidence.questions import Asked, Document, Question
+from spscanner_lab.evidence.questions import Document, Question, QuestionOnDocument
 from spscanner_lab.training.data.examples import (
     DocumentStore,
     PassageColumn,
@@ -34,7 +34,8 @@ from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.system.install_hints import import_extra
-from spscanner_rag.text.units import Segmenter, readable
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Segmenter
 
 
 class RerankerObjective(PassageDraw):
@@ -136,7 +137,10 @@ class TransformerObjective(RerankerObjective):
         """The tokens of a pair, at most ``length`` in all."""
         most = min(length, self.most_tokens)
         return self.reader(
-            readable(question), readable(passage), truncation=True, max_length=most
+            replace_surrogates(question),
+            replace_surrogates(passage),
+            truncation=True,
+            max_length=most,
         )
 
     def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
@@ -225,7 +229,7 @@ class EmbedderObjective(PassageDraw):
         texts: Sequence[str],
     ) -> NDArray[np.float32]:
         """The similarities of texts by the model's own function: (texts,)."""
-        read = [readable(text) for text in (question, *texts)]
+        read = [replace_surrogates(text) for text in (question, *texts)]
         vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
         similarities: NDArray[np.float32] = (
             model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
@@ -234,7 +238,7 @@ class EmbedderObjective(PassageDraw):
 
     def _features(self, texts: Sequence[str]) -> dict[str, Any]:
         model = self._loss.model
-        read = model.preprocess([readable(text) for text in texts])
+        read = model.preprocess([replace_surrogates(text) for text in texts])
         features: dict[str, Any] = self._to_device(read, model.device)
         return features
 
@@ -270,7 +274,7 @@ class RerankerStage(EvidenceStage):
         return made
 
     def measure(
-        self, checkpoint: Checkpoint, asked: Sequence[Asked]
+        self, checkpoint: Checkpoint, asked: Sequence[QuestionOnDocument]
     ) -> list[dict[str, float]]:
         """MRR and recall of the passages that hold evidence."""
         with torch.inference_mode():

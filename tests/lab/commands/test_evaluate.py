@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spscanner_lab.evidence.calibration import bins_of, calibration_error
-from spscanner_lab.evidence.questions import is_held_out
+from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_rag import Scanner
 from spscanner_rag.baselines.register import LoadOptions
 from spscanner_rag.text.units import Unit

@@ -18,7 +18,7 @@ from spscanner_lab.evaluation.judged import (
 )
 from spscanner_lab.evaluation.records import RecordFile
 from spscanner_lab.evaluation.run import Plan, graded_metrics
-from spscanner_lab.evidence.questions import DataError
+from spscanner_lab.evidence.data_lines import DataError
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results.selection import Aggregation

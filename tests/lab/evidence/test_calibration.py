@@ -1,4 +1,4 @@
-"""Calibration error, AUROC and Platt scaling, by hand and against scikit-learn and scipy."""
+"""Calibration error, AUROC and Platt scaling, by hand and against scikit-learn."""
 
 import itertools
 import json

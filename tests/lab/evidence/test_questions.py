@@ -1,31 +1,14 @@
-"""Question-answering files: what is read from them, and the line that each error names."""
+"""Question files: what is read, and the line that each error names."""
 
-import csv
 import gzip
-import hashlib
 import json
-import lzma
-import random
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spscanner_lab.evidence import questions
-from spscanner_lab.evidence.questions import (
-    DataError,
-    Document,
-    Question,
-    is_chunking,
-    is_held_out,
-    numbered_lines,
-    read_chunking,
-    read_documents,
-    sample_questions,
-)
+from spscanner_lab.evidence.data_lines import DataError
+from spscanner_lab.evidence.questions import Document, Question, read_documents
 
 RECORD: dict[str, Any] = {
     "doc_id": "d1",
@@ -105,13 +88,22 @@ def test_files_in_order_one_document_at_a_time(tmp_path: Path) -> None:
     ("keys", "expected"),
     [
         ({}, Question("q1", "Signed?", ((11, 33),), answers=("yes",))),
-        ({"answerable": False}, Question("q1", "Signed?", ((11, 33),), False, answers=("yes",))),
-        ({"answerable": True, "evidence_ambiguous": True},
-         Question("q1", "Signed?", ((11, 33),), True, True, answers=("yes",))),
-        ({"answers": ["yes"], "choices": ["no", "yes"]},
-         Question("q1", "Signed?", ((11, 33),), answers=("yes",), choices=("no", "yes"))),
+        (
+            {"answerable": False},
+            Question("q1", "Signed?", ((11, 33),), False, answers=("yes",)),
+        ),
+        (
+            {"answerable": True, "evidence_ambiguous": True},
+            Question("q1", "Signed?", ((11, 33),), True, True, answers=("yes",)),
+        ),
+        (
+            {"answers": ["yes"], "choices": ["no", "yes"]},
+            Question(
+                "q1", "Signed?", ((11, 33),), answers=("yes",), choices=("no", "yes")
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_optional_keys(
     tmp_path: Path, keys: dict[str, Any], expected: Question
 ) -> None:
@@ -252,31 +244,6 @@ def test_damaged_files(tmp_path: Path, name: str, content: bytes, message: str) 
     assert str(caught.value).startswith(f"{path}, ")
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-@pytest.mark.parametrize("line", [b" " * 20_000_000, b" " * 999 + b"\n"])
-def test_decompression_bombs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any, line: bytes
-) -> None:
-    monkeypatch.setattr(questions, "LEAST_LIMIT", 3_000_000)
-    path = tmp_path / f"data.jsonl.{'gz' if pack is gzip.compress else 'xz'}"
-    path.write_bytes(pack(line * (20_000_000 // len(line))))
-    tracemalloc.start()
-    with pytest.raises(
-        DataError, match=r"expands to more than .*decompress it and give the result"
-    ) as caught:
-        for _ in numbered_lines(path):
-            pass
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert str(caught.value).startswith(
-        f"{path}: got a compressed file of {path.stat().st_size:,} bytes"
-    )
-    assert peak < 20_000_000
-    errors: list[DataError] = []
-    assert list(read_documents([path], errors.append)) == []
-    assert len(errors) == 1
-
-
 @pytest.mark.parametrize("name", ["macro", "micro"])
 def test_a_source_has_no_name_of_a_mean_where_results_are_kept(
     tmp_path: Path, name: str
@@ -366,188 +333,3 @@ def test_a_question_twice(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list(read_documents([twice], distinct=True))
     assert str(caught.value).startswith(f"{twice}, line 1: {message.format(twice)}")
-
-
-# Samples
-
-
-def document(number: int, source: str = "made", questions: int = 4) -> Document:
-    asked = tuple(
-        Question(f"q{n}", f"Question {n}?", ((0, 1),)) for n in range(questions)
-    )
-    return Document(f"{source}-{number}", source, "", "A text.", asked)
-
-
-DOCUMENTS = [document(number, source) for source in ("b", "a") for number in range(5)]
-
-
-def ids(sample: list[tuple[Document, Question]]) -> list[tuple[str, str]]:
-    return [(document.doc_id, question.qid) for document, question in sample]
-
-
-def test_so_many_of_each_source() -> None:
-    sample = sample_questions([*DOCUMENTS, document(0, "c", questions=2)], 7)
-    assert {source: len(pairs) for source, pairs in sample.items()} == {
-        "a": 7,
-        "b": 7,
-        "c": 2,
-    }
-    assert list(sample) == ["a", "b", "c"]
-    assert len(sample_questions(DOCUMENTS)["a"]) == 20
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 25), st.integers(0, 5), st.randoms(use_true_random=False))
-def test_stable(per_source: int, seed: int, shuffle: random.Random) -> None:
-    sample = sample_questions(DOCUMENTS, per_source, seed)
-    shuffled = DOCUMENTS.copy()
-    shuffle.shuffle(shuffled)
-    assert sample_questions(shuffled, per_source, seed) == sample
-    larger = sample_questions(DOCUMENTS, per_source + 1, seed)
-    assert all(larger[source][:per_source] == sample[source] for source in sample)
-    assert (
-        sample_questions([d for d in DOCUMENTS if d.source == "a"], per_source, seed)[
-            "a"
-        ]
-        == sample["a"]
-    )
-
-
-def test_two_questions_of_one_id() -> None:
-    first, second = Question("q", "One?", ((0, 1),)), Question("q", "Two?", ((0, 1),))
-    for both in ((first, second), (second, first)):
-        sample = sample_questions([Document("d", "made", "", "A text.", both)])
-        assert [question for _, question in sample["made"]] == [first, second]
-
-
-@pytest.mark.parametrize(("answerable", "kinds"), [(True, "ap"), (False, "nu")])
-def test_answerable_questions_with_evidence_and_unanswerable_ones(
-    answerable: bool, kinds: str
-) -> None:
-    def asked(number: int) -> tuple[Question, ...]:
-        return (
-            Question(f"n{number}", "?", (), answerable=False),
-            Question(f"u{number}", "?", ((0, 1),), answerable=False),
-            Question(f"a{number}", "?", ((0, 1),), ambiguous=True),
-            Question(f"p{number}", "?", ((0, 1),)),
-            Question(f"e{number}", "?", ()),
-        )
-
-    documents = [Document(f"d{n}", "made", "", "A text.", asked(n)) for n in range(5)]
-    found = ids(sample_questions(documents, seed=2, answerable=answerable)["made"])
-    assert {qid for _, qid in found} == {
-        f"{kind}{n}" for kind in kinds for n in range(5)
-    }
-    keys = [
-        hashlib.sha256(f"2\n{doc_id}\n{qid}".encode()).hexdigest()
-        for doc_id, qid in found
-    ]
-    assert keys == sorted(keys)
-    assert (
-        ids(sample_questions(documents, 3, 2, answerable=answerable)["made"])
-        == found[:3]
-    )
-    assert (
-        sample_questions(
-            [Document("d", "made", "", "A text.", asked(0)[-1:])], answerable=answerable
-        )
-        == {}
-    )
-
-
-def test_odd_ids() -> None:
-    odd = Document(
-        "\ud800", "made", "", "A text.", (Question("\udfff", "?", ((0, 1),)),)
-    )
-    assert len(sample_questions([odd], 1)["made"]) == 1
-    assert is_held_out("\ud800") in (True, False)
-
-
-def test_held_out_is_the_dev_rule_of_the_data() -> None:
-    names = [f"name-{n}" for n in range(2000)]
-    expected = [
-        int(hashlib.sha1(name.encode()).hexdigest(), 16) % 10 == 0 for name in names
-    ]
-    assert [is_held_out(name) for name in names] == expected
-    assert 150 < sum(expected) < 250
-
-
-# The folder of Chroma's chunking evaluation
-
-TEXTS = {
-    "harbours": "The quay is old.\r\nIt was widened in 1911, and the crane came later.",
-    "wells": "Dry — a well.",
-}
-
-
-def written(folder: Path, *rows: dict[str, Any]) -> Path:
-    (folder / "corpora").mkdir(parents=True)
-    for name, text in TEXTS.items():
-        (folder / "corpora" / f"{name}.md").write_bytes(text.encode())
-    with (folder / "questions_df.csv").open("w", encoding="utf-8", newline="") as file:
-        lines = csv.DictWriter(file, ["question", "references", "corpus_id"])
-        lines.writeheader()
-        lines.writerows(rows)
-    return folder
-
-
-def row(
-    content: str, start: int, name: str = "harbours", question: str = "When?"
-) -> dict[str, Any]:
-    references = [
-        {"content": content, "start_index": start, "end_index": start + len(content)}
-    ]
-    return {
-        "question": question,
-        "references": json.dumps(references),
-        "corpus_id": name,
-    }
-
-
-def test_questions_and_their_exact_spans(tmp_path: Path) -> None:
-    folder = written(
-        tmp_path / "chroma",
-        row("widened in 1911", 24),
-        row("a well", 6, "wells", 'What, "exactly"?'),
-    )
-    assert is_chunking(folder)
-    assert not is_chunking(tmp_path)
-    harbours, wells = read_chunking(folder)
-    assert (harbours.doc_id, harbours.source) == ("harbours", "chroma")
-    assert [harbours.text[slice(*span)] for span in harbours.questions[0].evidence] == [
-        "widened in 1911"
-    ]
-    assert (wells.questions[0].text, wells.questions[0].evidence) == (
-        'What, "exactly"?',
-        ((6, 12),),
-    )
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            row("widened", 25),
-            "row 1: expected 'widened' at characters 25 to 32 .*got 'idened ",
-        ),
-        (row("widened", -3), "characters -3 to 4"),
-        (row("widened", 10**7), "expected 'widened'"),
-        (
-            row("widened", 24, "piers"),
-            "a question, and a corpus_id of harbours, wells, got 'piers'",
-        ),
-        (row("widened", 24, "../corpora/wells"), "got '../corpora/wells'"),
-        (row("widened", 24, question=" "), "expected a question"),
-        (
-            row("widened", 24) | {"references": "[{'content': 1}]"},
-            "a JSON list of content, start_index",
-        ),
-        (row("widened", 24) | {"references": "[1]"}, "a JSON list of content"),
-        (row("widened", 24) | {"references": "[]"}, "expected at least one reference"),
-    ],
-)
-def test_rows_that_are_wrong(
-    wrong: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(DataError, match=message):
-        read_chunking(written(tmp_path / "chroma", wrong))

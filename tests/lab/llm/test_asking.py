@@ -1,12 +1,10 @@
 """Asking models: order, retries, failures, budgets, and nothing asked twice."""
 
 import json
-import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,18 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from spscanner_lab.llm.asking import (
-    Asked,
-    Asker,
-    Budget,
-    NoReplyError,
-    Prices,
-    Reply,
-    ReplyFile,
-    RunEndedError,
-    digest_of,
-)
-from spscanner_lab.llm.language_models import LanguageModel, Usage
+from spscanner_lab.llm.asking import Asker, NoReplyError, PromptCount, Reply
+from spscanner_lab.llm.budget import Budget, Prices, RunEndedError
+from spscanner_lab.llm.language_models import LanguageModel
+from spscanner_lab.llm.replies import Usage
+from spscanner_lab.llm.reply_file import ReplyFile
 from tests.fakes import words
 
 
@@ -159,15 +150,6 @@ def test_pauses_grow() -> None:
     assert 0.5 <= first <= 0.625
     assert 1 <= second <= 1.25
     assert 2 <= third <= 2.5
-
-
-def test_a_steady_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    budget = Budget(per_minute=30)
-    assert [budget.turn(1) for _ in range(3)] == [0, 2, 4]
-    now[0] += 10
-    assert budget.turn(1) == 0
 
 
 def test_a_stop_ends_the_pauses_and_asks_nothing() -> None:
@@ -316,9 +298,9 @@ def test_what_each_model_was_asked_is_counted_kept_replies_too(
             Reply("\ufffd c indeed"),
         ]
         asker.reply(judge, "a b")
-        assert asker.asked(model) == Asked(3, Usage(7, 6))
-        assert asker.asked(judge) == Asked(1, Usage(2, 1))
-    assert asker.asked(LanguageModel("m3", reply)) == Asked()
+        assert asker.count_of(model) == PromptCount(3, Usage(7, 6))
+        assert asker.count_of(judge) == PromptCount(1, Usage(2, 1))
+    assert asker.count_of(LanguageModel("m3", reply)) == PromptCount()
 
 
 def test_prompts_are_not_all_held() -> None:
@@ -365,90 +347,3 @@ def test_an_error_or_an_interrupt_ends_it_and_keeps_what_came(
     ) as done:
         next(done)  # and an interrupt
     assert len(replies) == asked.calls.total() < 1000
-
-
-def test_a_limit_of_cost_needs_prices() -> None:
-    with pytest.raises(ValueError, match="without prices"):
-        Budget(max_cost=1.0)
-
-
-PROMPT = "Wer? \ud800 🚢\u2028\n"
-
-
-def test_replies_are_found_again_and_failures_are_not(tmp_path: Path) -> None:
-    replies = ReplyFile(tmp_path / "new" / "replies.jsonl")
-    replies.add("m", PROMPT, reply="the keeper", attempts=2, seconds=0.25)
-    replies.add("m", "other", error="TimeoutError: slow", attempts=3)
-    assert records(replies) == [  # at once
-        {"digest": digest_of("m", PROMPT), "model": "m", "prompt": PROMPT}
-        | {"reply": "the keeper", "attempts": 2, "seconds": 0.25},
-        {"digest": digest_of("m", "other"), "model": "m", "prompt": "other"}
-        | {"error": "TimeoutError: slow", "attempts": 3, "seconds": 0.0},
-    ]
-    again = ReplyFile(replies.path)
-    assert (len(replies), len(again)) == (1, 1)
-    assert again.get(digest_of("m", PROMPT)) == "the keeper"
-    assert (
-        again.get(digest_of("n", PROMPT)) is again.get(digest_of("m", "other")) is None
-    )
-    again.add("m", "other", reply="late")
-    assert ReplyFile(replies.path).get(digest_of("m", "other")) == "late"
-
-
-@pytest.mark.parametrize("cut", [1, 9, 100])
-def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "replies.jsonl"
-    replies = ReplyFile(path)
-    replies.add("m", "first", reply="one")
-    replies.add("m", "second", reply="two")
-    os.truncate(path, path.stat().st_size - cut)
-    replies = ReplyFile(path)
-    assert replies.get(digest_of("m", "first")) == "one"
-    assert replies.get(digest_of("m", "second")) is None
-    replies.add("m", "second", reply="two again")
-    assert [record["reply"] for record in records(replies)] == ["one", "two again"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"{broken\n",
-        b"\xff\xfe\n",
-        b"[]\n",
-        b"[" * 100_000 + b"\n",
-        b'{"model": "m", "prompt": "p"}\n',
-        b'{"digest": "0", "model": "m", "prompt": "p", "reply": "r"}\n',
-        json.dumps(
-            {"digest": digest_of("m", "p"), "model": "m", "prompt": "p", "reply": 3}
-        ).encode()
-        + b"\n",
-    ],
-)
-def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "replies.jsonl"
-    replies = ReplyFile(path)
-    replies.add("m", "first", reply="one")
-    before = path.read_bytes() + line + path.read_bytes()
-    path.write_bytes(before)
-    with pytest.raises(
-        ValueError, match=r"replies\.jsonl, line 2: expected a prompt and its reply"
-    ):
-        ReplyFile(path)
-    assert path.read_bytes() == before
-
-
-def test_several_threads_write_and_find(tmp_path: Path) -> None:
-    replies = ReplyFile(tmp_path / "replies.jsonl")
-    with ThreadPoolExecutor(4) as pool:
-        list(
-            pool.map(
-                lambda n: replies.add(
-                    "m", str(n), reply=f"r{n}" * 500, usage=Usage(1, n)
-                ),
-                range(100),
-            )
-        )
-        assert all(
-            replies.get(digest_of("m", str(n))) == f"r{n}" * 500 for n in range(100)
-        )
-        assert (replies.attempts, replies.usage) == (100, Usage(100, 4950))

@@ -15,12 +15,8 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, Mo
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 
-from spscanner_lab.llm.language_models import (
-    language_model_of,
-    named_model,
-    reply_text,
-    usage_of,
-)
+from spscanner_lab.llm.language_models import language_model_of, named_model
+from spscanner_lab.llm.replies import reply_text
 
 
 class Shouting(CustomLLM):
@@ -44,7 +40,7 @@ class Shouting(CustomLLM):
 
 
 class ShoutingChat(FakeListChatModel):
-    """A LangChain chat model that repeats the prompt in capitals, after a block of reasoning."""
+    """A LangChain chat model that repeats the prompt in capitals, after reasoning."""
 
     responses: list[str] = Field(default_factory=list)
     model_name: str = "shouting-chat"
@@ -111,14 +107,6 @@ def test_what_cannot_be_asked(
         language_model_of(model)
 
 
-@pytest.mark.parametrize("reply", [None, 3, b"bytes", ["text"]])
-def test_a_reply_without_text(reply: object) -> None:
-    with pytest.raises(
-        TypeError, match=f"returned {type(reply).__name__}; expected text"
-    ):
-        reply_text(reply)
-
-
 def test_no_framework_is_imported() -> None:
     code = (
         "import sys, spscanner_lab.answers.answering\nfrom spscanner_lab.llm.asking"
@@ -129,51 +117,6 @@ def test_no_framework_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-def completion(**options: object) -> CompletionResponse:
-    return CompletionResponse(text="a", **options)
-
-
-@pytest.mark.parametrize(
-    ("reply", "usage"),
-    [
-        (
-            AIMessage(
-                "a",
-                usage_metadata={
-                    "input_tokens": 7,
-                    "output_tokens": 3,
-                    "total_tokens": 10,
-                },
-            ),
-            (7, 3),
-        ),
-        (
-            completion(raw={"usage": {"prompt_tokens": 5, "completion_tokens": 2}}),
-            (5, 2),
-        ),
-        (
-            completion(
-                raw=SimpleNamespace(
-                    usage=SimpleNamespace(input_tokens=4, output_tokens=1)
-                )
-            ),
-            (4, 1),
-        ),
-        (
-            completion(additional_kwargs={"prompt_tokens": 6, "completion_tokens": 2}),
-            (6, 2),
-        ),
-        (completion(raw={"prompt_eval_count": 9, "eval_count": 8}), (9, 8)),
-        ("a", None),
-        (completion(), None),
-    ],
-)
-def test_usage_of_either_framework(
-    reply: object, usage: tuple[int, int] | None
-) -> None:
-    assert usage_of(reply) == usage
 
 
 def test_a_model_of_a_file(tmp_path: Path) -> None:

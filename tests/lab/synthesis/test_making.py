@@ -11,7 +11,8 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 
 from spscanner_lab.evidence.questions import read_documents
-from spscanner_lab.llm.asking import Asker, Budget, Prices
+from spscanner_lab.llm.asking import Asker
+from spscanner_lab.llm.budget import Budget, Prices
 from spscanner_lab.synthesis.conversation import read_prompts, scripted_reply
 from spscanner_lab.synthesis.making import REPLIES, SUMMARY, synthesize
 from spscanner_lab.synthesis.sub_documents import framework_documents

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_lab.evidence.questions import DataError, read_documents
+from spscanner_lab.evidence.data_lines import DataError
+from spscanner_lab.evidence.questions import read_documents
 from spscanner_lab.synthesis.released import read_released, read_released_tests
 
 QUESTION = {

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import Document as LlamaIndexDocument
 
-from spscanner_lab.evidence.questions import DataError, Document
+from spscanner_lab.evidence.data_lines import DataError
+from spscanner_lab.evidence.questions import Document
 from spscanner_lab.synthesis.sub_documents import (
     LanguageDetector,
     Sentence,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_lab.evidence.questions import is_held_out
+from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import encoder
 from spscanner_lab.training.encoder import (
     CrossTraining,

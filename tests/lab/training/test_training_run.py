@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_lab.evidence.questions import Document, is_held_out
+from spscanner_lab.evidence.questions import Document
+from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training.loop import LOG_FILE, STATE_FILE
 from spscanner_lab.training.recipe import read_recipe
 from spscanner_lab.training.stages.evidence import Validation, set_aside

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from spscanner_lab.evidence.questions import Document, Question, sample_questions
+from spscanner_lab.evidence.questions import Document, Question
+from spscanner_lab.evidence.sampling import sample_questions
 from spscanner_lab.training.data.examples import DocumentStore, Example
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.evidence import (
