@@ -89,7 +89,11 @@ class BlockSearch(Baseline):
         self, requests: Sequence[Request], cancelled: Cancelled
     ) -> DocumentKeys:
         def read() -> DocumentKeys:
-            texts = [unit.own_text(text) for _, text, own in requests for unit in own]
+            texts = [
+                unit.text_with_headings(text)
+                for _, text, own in requests
+                for unit in own
+            ]
             keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
             if keys.cut:
                 _LOGGER.warning(

@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.system.whole_files import write_whole
-from spscanner_rag.text.units import readable
+from spscanner_rag.text.surrogates import replace_surrogates
 
 DIGITS: Final = 4
 MOST_DOCUMENTS: Final = 10**DIGITS
@@ -95,12 +95,12 @@ class Layout(NamedTuple):
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
         room = DOCUMENT_TOKENS - len(before) - len(after)
-        body = self._ids(readable(text.strip()))
+        body = self._ids(replace_surrogates(text.strip()))
         return np.array([*before, *body[:room], *after], np.int64), len(body) > room
 
     def query(self, query: str) -> TokenIds:
         """Lay out a query up to where the code begins: (tokens,)."""
-        asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
+        asked = f"Instruct: {INSTRUCTION}\nQuery: {replace_surrogates(query.strip())}\nAnswer: "
         return np.array([self.begin, *self._ids(asked)], np.int64)
 
     def _ids(self, text: str) -> list[int]:

@@ -15,7 +15,8 @@ from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:
     import bm25s
@@ -165,7 +166,7 @@ class BM25(Baseline):
     def _words_of(
         self, text: str, units: Sequence[Unit]
     ) -> tuple[list[list[str]], str]:
-        texts = [unit.own_text(text) for unit in units]
+        texts = [unit.text_with_headings(text) for unit in units]
         language = (
             index_words(texts).language if self.language == "auto" else self.language
         )
@@ -199,7 +200,7 @@ class BM25(Baseline):
         if language == CJK:
             texts = [words_apart(text) for text in fold_texts(texts)]
         words: list[list[str]] = bm25s.tokenize(
-            [readable(text) for text in fold_texts(texts)],
+            [replace_surrogates(text) for text in fold_texts(texts)],
             stopwords=sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH])),
             stemmer=stemmer,
             return_ids=False,

@@ -42,7 +42,8 @@ from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.folding import fold_units, folded
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Segmenter, Unit
 
 _READ_AT_ONCE = 256  # pieces of units whose token vectors are held at a time
 _ENCODING: Any = {
@@ -302,7 +303,8 @@ class Dense(Embedding[Scores]):
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit."""
         return [
-            self.passage_prefix + unit.own_text(text) + self.end_token for unit in units
+            self.passage_prefix + unit.text_with_headings(text) + self.end_token
+            for unit in units
         ]
 
 
@@ -455,7 +457,7 @@ class LateInteraction(Baseline):
     ) -> list[Scores]:
         with self._lock:  # a tokenizer with truncation is not thread-safe
             asked = [
-                self._encoder.encode_query([readable(query)], **_ENCODING)[0]
+                self._encoder.encode_query([replace_surrogates(query)], **_ENCODING)[0]
                 for query in queries
             ]
         asked = [_normalized(vectors) for vectors in asked]
@@ -463,7 +465,7 @@ class LateInteraction(Baseline):
         pieces = (
             (n, piece)
             for n, unit in enumerate(units)
-            for piece in self._pieces(unit.own_text(text))
+            for piece in self._pieces(unit.text_with_headings(text))
         )
         while batch := list(
             islice(pieces, _READ_AT_ONCE)
@@ -498,7 +500,7 @@ class LateInteraction(Baseline):
 
     def _pieces(self, text: str) -> Iterator[str]:
         """The text, halved at white space until each piece fits the model."""
-        text, limit, middle = readable(text), self._limit, len(text) // 2
+        text, limit, middle = replace_surrogates(text), self._limit, len(text) // 2
         cut = text.rfind(" ", 1, middle + 1)
         cut = middle if cut < 0 else cut
         if (

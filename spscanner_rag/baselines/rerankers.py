@@ -37,7 +37,7 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
 from spscanner_rag.scan.pipeline import in_runs
 from spscanner_rag.scorers import Cancelled, stop_if
-from spscanner_rag.text.tokenization import tokenize_in_pieces
+from spscanner_rag.text.tokenization_in_parts import tokenize_in_parts
 from spscanner_rag.text.units import Segmenter
 
 BATCH = 32  # pairs per forward pass of a cross-encoder
@@ -165,12 +165,12 @@ class PairReader:
 
     def ids(self, text: str) -> NDArray[np.int32]:
         """Token ids of a text, without special tokens: (tokens,)."""
-        pieces = tokenize_in_pieces(self.tokenizer, text, _PIECE_CHARACTERS)
+        pieces = tokenize_in_parts(self.tokenizer, text, _PIECE_CHARACTERS)
         return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
 
     def _start(self, text: str, tokens: int) -> str:
         """The beginning of a text, up to the end of the given number of tokens."""
-        for ids, offsets in tokenize_in_pieces(self.tokenizer, text, _PIECE_CHARACTERS):
+        for ids, offsets in tokenize_in_parts(self.tokenizer, text, _PIECE_CHARACTERS):
             if tokens <= len(ids):
                 return text[: offsets[tokens - 1, 1]]
             tokens -= len(ids)

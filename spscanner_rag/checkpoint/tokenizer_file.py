@@ -18,8 +18,8 @@ from spscanner_rag.checkpoint.file_access import (
     read_bytes,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.text.encoding import is_fault_of_tokenizers
 from spscanner_rag.text.escaping import first_line
-from spscanner_rag.text.tokenization import is_fault_of_tokenizers
 
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 

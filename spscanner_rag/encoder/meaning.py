@@ -29,8 +29,8 @@ from spscanner_rag.encoder.sentences import (
     ignore,
 )
 from spscanner_rag.system.forks import compute_in_forks
+from spscanner_rag.text.encoding import encode
 from spscanner_rag.text.folding import fold_texts, folded
-from spscanner_rag.text.tokenization import encode
 
 NEAR, WIDE = 1, 4
 """Neighbours on each side whose mean cosine also counts: a sentence among matching

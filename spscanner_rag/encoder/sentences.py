@@ -16,8 +16,8 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.system.forks import compute_in_forks
-from spscanner_rag.text.tokenization import encode
-from spscanner_rag.text.units import readable
+from spscanner_rag.text.encoding import encode
+from spscanner_rag.text.surrogates import replace_surrogates
 
 WINDOW_TOKENS = 200
 """Maximum number of tokens of whole sentences in a window. The next window reads
@@ -344,7 +344,7 @@ def embed_checked(
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     got = [
         np.asarray(vector, np.float32)
-        for vector in embed([readable(texts[i]) for i in order])
+        for vector in embed([replace_surrogates(texts[i]) for i in order])
     ]
     if len(got) != len(texts):
         raise ValueError(

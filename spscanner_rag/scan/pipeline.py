@@ -20,12 +20,9 @@ from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.tokenization import (
-    average_logits,
-    encode_question,
-    window_ranges,
-)
+from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import average_logits, window_ranges
 
 T = TypeVar("T")
 

@@ -165,25 +165,25 @@ class Reading:
         self,
         text: str,
         units: Sequence[Unit] | None = None,
-        between_pieces: Callable[[], None] = lambda: None,
+        between_parts: Callable[[], None] = lambda: None,
     ) -> PreparedText:
         """Cut (unless there are ``units``), tokenize and index a text.
 
-        ``between_pieces`` may raise.
+        ``between_parts`` may raise.
         """
-        units = self.folded_units(text, units, between_pieces)
+        units = self.folded_units(text, units, between_parts)
         rule: EndRule = (
             "last_character" if self.folds else "contained"
         )  # on which token a unit's logit sits
         tokenized = tokenize_units(
-            self.tokenizer, units, rule, between_pieces=between_pieces
+            self.tokenizer, units, rule, between_parts=between_parts
         )
         prepared = PreparedText(**vars(tokenized))
         if (
             self.lexical
-        ):  # now, because `between_pieces` can stop it; `words` is then cached
+        ):  # now, because `between_parts` can stop it; `words` is then cached
             words = index_words(
-                prepared.sentences, between_pieces=between_pieces, fold=False
+                prepared.sentences, between_parts=between_parts, fold=False
             )
             vars(prepared)["words"] = words
         return prepared
@@ -192,48 +192,48 @@ class Reading:
         self,
         text: str,
         units: Sequence[Unit] | None,
-        between_pieces: Callable[[], None],
+        between_parts: Callable[[], None],
     ) -> Sequence[Unit]:
         """The units of a text as the model and an encoder read them.
 
         The text is cut if no units are given.
         """
-        units = self.cut(text, between_pieces) if units is None else units
+        units = self.cut(text, between_parts) if units is None else units
         return fold_units(units) if self.folds else units
 
     def cut(
-        self, text: str, between_pieces: Callable[[], None] = lambda: None
+        self, text: str, between_parts: Callable[[], None] = lambda: None
     ) -> Sequence[Unit]:
-        """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""
+        """Cut a text with the segmenter; ``between_parts`` is as for `prepare`."""
         if (
             type(self.segmenter) is SentenceSegmenter
         ):  # a subclass may have another `segment`
             if turns := turns_of(text):
-                return self.cut_blocks(text, turns, between_pieces)
-            return self.segmenter.segment_in_pieces(text, between_pieces)
+                return self.cut_blocks(text, turns, between_parts)
+            return self.segmenter.segment_in_parts(text, between_parts)
         return self.segmenter.segment(text)
 
     def cut_blocks(
         self,
         text: str,
         blocks: Iterable[Block],
-        between_pieces: Callable[[], None] = lambda: None,
+        between_parts: Callable[[], None] = lambda: None,
     ) -> Sequence[Unit]:
         """Cut a text with blocks, all by the language of the whole.
 
-        ``between_pieces`` is as for `prepare`.
+        ``between_parts`` is as for `prepare`.
         """
 
         def checked() -> Iterator[Block]:
             for block in blocks:
-                between_pieces()
+                between_parts()
                 yield block
 
         if type(self.segmenter) is not SentenceSegmenter:
             return segment_blocks(text, checked(), self.segmenter.segment)
         own = self.segmenter.for_text(text)
         return segment_blocks(
-            text, checked(), lambda part: own.segment_in_pieces(part, between_pieces)
+            text, checked(), lambda part: own.segment_in_parts(part, between_parts)
         )
 
     @property

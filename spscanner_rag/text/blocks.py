@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from spscanner_rag.text.units import Unit, between, cut_long, trimmed
+from spscanner_rag.text.spans import cut_long_span, spans_between, trim_span
+from spscanner_rag.text.units import Unit
 
 LONGEST_UNIT = 1_000  # characters; a longer fence or row is cut, as a sentence is
 LONGEST_TURN = 300
@@ -144,7 +145,7 @@ class _Units:
     def running(self, start: int, end: int) -> None:
         """Cut running text."""
         self.waits_to = end
-        units = self.cut(self.text[start:end]) if trimmed(self.text, start, end) else ()
+        units = self.cut(self.text[start:end]) if trim_span(self.text, start, end) else ()
         if not units:
             return
         waiting = self._taken(start)
@@ -178,7 +179,7 @@ class _Units:
     ) -> None:
         """Make one unit of a fence, a row or a turn, or several of a long one."""
         self.waits_to = end
-        span = trimmed(self.text, start, end)
+        span = trim_span(self.text, start, end)
         if span is None:
             return
         again = ""
@@ -196,9 +197,9 @@ class _Units:
             if by_sentences
             else []
         )
-        for part in between(iter([span[0], *starts[1:]]), span[1]):
-            for first, last in cut_long(
-                self.text, *(trimmed(self.text, *part) or part), LONGEST_UNIT
+        for part in spans_between(iter([span[0], *starts[1:]]), span[1]):
+            for first, last in cut_long_span(
+                self.text, *(trim_span(self.text, *part) or part), LONGEST_UNIT
             ):
                 self.found.append(
                     Unit(
@@ -231,13 +232,13 @@ class _Units:
 
     def _score_waiting(self) -> None:
         """Make units of the waiting text, because nothing follows it or it is too long."""
-        span = trimmed(self.text, self.waits_from, self.waits_to)
+        span = trim_span(self.text, self.waits_from, self.waits_to)
         if span is None:
             return
         read = self.waits_from
         for line in _LINE.finditer(self.text, *span):
-            own = trimmed(self.text, *line.span())
-            for first, last in cut_long(self.text, *own, LONGEST_UNIT) if own else ():
+            own = trim_span(self.text, *line.span())
+            for first, last in cut_long_span(self.text, *own, LONGEST_UNIT) if own else ():
                 self.found.append(Unit(first, last, self.text[read:last]))
                 read = last
         self.waits_from, self.waiting_header = read, -1

@@ -104,7 +104,7 @@ _CITATION = frozenset(
 _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a text
 
 
-def told_code(text: str) -> str:
+def language_code(text: str) -> str:
     """The code of a text's language, from a sample of its words.
 
     "en" if `language_of` recognizes no other.

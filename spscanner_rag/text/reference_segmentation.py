@@ -1,56 +1,47 @@
-"""The units of the published scanners, cut as in ``document_tokenization.py`` of the original.
+"""The units of the published scanners, cut as by their authors.
 
-Source: https://github.com/MambaRetriever/MambaRetriever, commit 86a8eb4.
+Source: ``document_tokenization.py`` of https://github.com/MambaRetriever/MambaRetriever,
+commit 86a8eb4.
 """
 
-import contextlib
-import functools
-import importlib.util
-import io
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from spscanner_rag.text.token_counts import network_is_off
-from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
+from spscanner_rag.text.offline import network_is_off
+from spscanner_rag.text.punkt import load_sentence_tokenizer
+from spscanner_rag.text.spans import cut_long_span, spans_between, trim_span
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Unit
 
-if TYPE_CHECKING:
-    from nltk.tokenize.punkt import PunktParameters
-
-# The original's constants: words per piece, tokens per unit, and the length at which it
-# drops a piece.
-_PIECE_WORDS = 50
+# The original's constants: words per part, tokens per unit, and the length at which it
+# drops a part.
+_PART_WORDS = 50
 _UNIT_TOKENS = 20
 _DROPPED_CHARACTERS = 1000
 # What it trims from the start of a document: not every white-space character.
 _TRIMMED = " \n\xa0\r\t\x0c\u2003"
 
-# Characters around a full stop that NLTK gets to see: more than it ever needs.
-_CONTEXT_CHARACTERS = 2000
-
 _WORD = re.compile(r"\S+")
-_MODEL = "tokenizers/punkt_tab/english/"
 
 
-class _Piece(NamedTuple):
-    """A part of a sentence: its trimmed span in the text (None: white space only) and its string."""
+class _Part(NamedTuple):
+    """A part of a sentence."""
 
-    span: tuple[int, int] | None
+    span: tuple[int, int] | None  # trimmed; None for white space alone
     text: str
 
 
 class ReferenceSegmenter:
-    """Units of the published scanners: pieces of sentences, merged until they hold 20 tokens.
+    """Units of the published scanners: parts of sentences of at least 20 tokens.
 
-    NLTK's sentences are cut after every ``,`` and ``;``, pieces of more than 50 words
-    at line ends, and lines of more than 50 words every 50 words, re-joined with single
-    spaces. Pieces are merged from the left until each unit has at least 20 tokens, by
+    NLTK's sentences are cut after every ``,`` and ``;``, parts of more than 50 words at
+    line ends, and lines of more than 50 words every 50 words, re-joined with single
+    spaces. Parts are merged from the left until each unit has at least 20 tokens, by
     ``count_tokens``; a short last one joins its predecessor. The model reads no white
     space between sentences or before the first, so the joined ``model_text`` is not the
-    document; the spans are the document's. The original drops pieces of 1,000
+    document; the spans are the document's. The original drops parts of 1,000
     characters or more; here they are cut and kept. A unit that is all white space joins
     the one before it, because a span holds at least one other character.
 
@@ -65,57 +56,69 @@ class ReferenceSegmenter:
         self, count_tokens: Callable[[str], int], local_files_only: bool = False
     ) -> None:
         self._count_tokens = count_tokens
-        self._sentence_spans = _load_sentence_tokenizer(
+        self._sentence_spans = load_sentence_tokenizer(
             local_files_only or network_is_off()
         )
 
     def segment(self, text: str) -> list[Unit]:
         """Cut any string into units, in document order.
 
-        None for empty or white-space-only text.
+        An empty text, or one of white space alone, has none.
         """
         units: list[Unit] = []
-        pieces: list[_Piece] = []
-        tokens = 0
-        for span, string in self._pieces(text):
-            # the start of the document is trimmed, but its tokens are counted before
-            # trimming, as in the original
-            kept = string if pieces or units else string.lstrip(_TRIMMED)
-            if not kept:
+        parts: list[_Part] = []
+        n_tokens = 0
+        for span, part in self._parts(text):
+            # The start of the document is trimmed, but its tokens are counted before
+            # that, as in the original.
+            is_first = not parts and not units
+            model_text = part.lstrip(_TRIMMED) if is_first else part
+            if not model_text:
                 continue
-            if tokens >= _UNIT_TOKENS:
-                _append(units, pieces)
-                pieces, tokens = [], 0
-            pieces.append(_Piece(span, kept))
-            tokens += self._count_tokens(readable(string))
-        if tokens < _UNIT_TOKENS and units:
-            pieces.insert(
-                0, _Piece((units[-1].start, units[-1].end), units.pop().model_text)
-            )
-        _append(units, pieces)
+            if n_tokens >= _UNIT_TOKENS:
+                _append(units, parts)
+                parts = []
+                n_tokens = 0
+            parts.append(_Part(span, model_text))
+            n_tokens += self._count_tokens(replace_surrogates(part))
+        if n_tokens < _UNIT_TOKENS and units:
+            short_of_tokens = units.pop()
+            span = (short_of_tokens.start, short_of_tokens.end)
+            parts.insert(0, _Part(span, short_of_tokens.model_text))
+        _append(units, parts)
         return units
 
-    def _pieces(self, text: str) -> Iterator[_Piece]:
+    def _parts(self, text: str) -> Iterator[_Part]:
         for start, end in _covering(text, self._sentence_spans(text)):
             for clause in _split_after(text, start, end, ",;"):
-                cut = _is_long(text, *clause)
-                for line in _split_after(text, *clause, "\n") if cut else [clause]:
-                    folded = cut and _is_long(text, *line)
-                    for span in _word_groups(text, *line) if folded else [line]:
-                        yield from _capped(text, *span, folded)
+                yield from _parts_of_clause(text, *clause)
 
 
-def _append(units: list[Unit], pieces: list[_Piece]) -> None:
-    """Make one unit of ``pieces``.
+def _parts_of_clause(text: str, start: int, end: int) -> Iterator[_Part]:
+    """A clause as one part or, if it has too many words, its lines."""
+    if not _is_long(text, start, end):
+        yield from _capped(text, start, end, folded=False)
+        return
+    for line in _split_after(text, start, end, "\n"):
+        if _is_long(text, *line):
+            for group in _word_groups(text, *line):
+                yield from _capped(text, *group, folded=True)
+        else:
+            yield from _capped(text, *line, folded=False)
 
-    Pieces that are all white space join the unit before.
+
+def _append(units: list[Unit], parts: list[_Part]) -> None:
+    """Make one unit of ``parts``.
+
+    Parts that are all white space join the unit before.
     """
-    spans = [piece.span for piece in pieces if piece.span is not None]
-    model_text = "".join(piece.text for piece in pieces)
+    spans = [part.span for part in parts if part.span is not None]
+    model_text = "".join(part.text for part in parts)
     if spans:
         units.append(Unit(spans[0][0], spans[-1][1], model_text))
     elif units:
-        units[-1] = units[-1]._replace(model_text=units[-1].model_text + model_text)
+        before = units.pop()
+        units.append(before._replace(model_text=before.model_text + model_text))
 
 
 def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -125,10 +128,10 @@ def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int
     """
     covered = 0
     for start, end in chain(spans, [(len(text), len(text))]):
-        gap = trimmed(text, covered, start) if start > covered else None
-        start = max(start, covered) if gap is None else gap[0]
-        if start < end:
-            yield start, end
+        visible = trim_span(text, covered, start) if start > covered else None
+        begin = max(start, covered) if visible is None else visible[0]
+        if begin < end:
+            yield begin, end
             covered = end
 
 
@@ -144,18 +147,18 @@ def _split_after(
 
 
 def _is_long(text: str, start: int, end: int) -> bool:
-    """True if the span holds more words than a piece may."""
-    return any(
-        count > _PIECE_WORDS
-        for count, _ in enumerate(_WORD.finditer(text, start, end), 1)
-    )
+    """True if the span holds more words than a part may."""
+    for n_words, _ in enumerate(_WORD.finditer(text, start, end), 1):
+        if n_words > _PART_WORDS:
+            return True
+    return False
 
 
 def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of 50 words each; the last one holds the rest."""
+    """Spans of 50 words each; the last one holds the others."""
     first = last = start
     for count, word in enumerate(_WORD.finditer(text, start, end)):
-        if count % _PIECE_WORDS == 0:
+        if count % _PART_WORDS == 0:
             if count:
                 yield first, last
             first = word.start()
@@ -163,97 +166,26 @@ def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield first, last
 
 
-def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
-    """The span as a piece, or as several where the original would drop it for its length."""
-    string = " ".join(text[start:end].split()) if folded else text[start:end]
-    span = trimmed(text, start, end)
-    if span is None or len(string) < _DROPPED_CHARACTERS:
-        yield _Piece(span, string)
+def _capped(text: str, start: int, end: int, *, folded: bool) -> Iterator[_Part]:
+    """The span as a part, or as several if the original would drop it for its length.
+
+    With ``folded``, its words are joined by single spaces.
+    """
+    part = _single_spaced(text[start:end]) if folded else text[start:end]
+    span = trim_span(text, start, end)
+    if span is None or len(part) < _DROPPED_CHARACTERS:
+        yield _Part(span, part)
         return
-    starts = (cut for cut, _ in cut_long(text, *span, _DROPPED_CHARACTERS - 1))
-    for cut_start, cut_end in between(starts, end):
+    cuts = cut_long_span(text, *span, _DROPPED_CHARACTERS - 1)
+    for cut_start, cut_end in spans_between((first for first, _ in cuts), end):
         part = text[cut_start:cut_end]
         if folded:
-            part = " ".join(part.split()) + (
-                " " if cut_end < end and part[-1].isspace() else ""
-            )
+            space_follows = cut_end < end and part[-1].isspace()
+            part = _single_spaced(part) + (" " if space_follows else "")
         elif cut_start == span[0]:
             part = text[start:cut_end]
-        yield _Piece(trimmed(text, cut_start, cut_end), part)
+        yield _Part(trim_span(text, cut_start, cut_end), part)
 
 
-@functools.cache
-def _load_sentence_tokenizer(
-    local_files_only: bool,
-) -> Callable[[str], Iterator[tuple[int, int]]]:
-    import nltk
-    from nltk.tokenize.punkt import PunktSentenceTokenizer
-
-    parameters, cause = _parameters(), None
-    if parameters is None and not local_files_only:
-        silent = io.StringIO()
-        try:
-            with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
-                nltk.download("punkt_tab", quiet=True, print_error_to=silent)
-        except Exception as error:  # a network can fail in many ways
-            cause = error
-        parameters = _parameters()
-    if parameters is None:
-        off = "downloads are off (local_files_only, or HF_HUB_OFFLINE)"
-        tried = off if local_files_only else "its download failed"
-        raise FileNotFoundError(
-            f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
-            "`python -m nltk.downloader punkt_tab` once with a network, or "
-            "`pip install llama-index-core`, which includes it"
-        ) from cause
-    parameters.ortho_context = Counter(
-        parameters.ortho_context
-    )  # looking up a word adds no entry for it
-    tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
-    spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize
-    return spans
-
-
-def _patient_rules() -> object:
-    """NLTK's rules without their time limit of five seconds."""
-    from nltk import redos
-    from nltk.tokenize.punkt import PunktLanguageVars
-
-    class Rules(PunktLanguageVars):  # type: ignore[misc]
-        def period_context_re(self) -> object:
-            return redos.compile(super().period_context_re(), timeout=None)
-
-        def word_tokenize(self, s: str) -> list[str]:
-            # `s` is the text around a full stop. It is shortened because the time limit
-            # still applies here.
-            half = _CONTEXT_CHARACTERS // 2
-            words: list[str] = super().word_tokenize(
-                s if len(s) <= 2 * half else s[:half] + s[-half:]
-            )
-            return words
-
-    return Rules()
-
-
-def _parameters() -> "PunktParameters | None":
-    """The sentence model in NLTK's data path, else the copy in llama-index-core.
-
-    NLTK opens nothing outside its path, so for a moment the folder of that copy is in
-    it.
-    """
-    import nltk.data
-    from nltk.tokenize.punkt import load_punkt_params
-
-    path: list[str] = nltk.data.path
-    folders = []
-    with contextlib.suppress(ModuleNotFoundError):
-        package = importlib.util.find_spec("llama_index.core")
-        if package is not None and package.origin is not None:
-            folders = [str(Path(package.origin).parent / "_static" / "nltk_cache")]
-    nltk.data.path = [*path, *folders]
-    try:
-        return load_punkt_params(nltk.data.find(_MODEL))
-    except (LookupError, OSError):
-        return None
-    finally:
-        nltk.data.path = path
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())

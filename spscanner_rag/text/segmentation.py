@@ -1,6 +1,19 @@
 """Sentences as units, for this project's own checkpoints.
 
-The published scanners' units are imported by name.
+The published scanners' units are cut by `text.reference_segmentation`, whose module
+only they need.
+
+How a text becomes sentences, from top to bottom:
+
+1. `SentenceSegmenter.segment` makes units of the spans that the next steps find.
+2. Sentences longer than half of ``max_characters`` are cut a second time, with their
+   quotation marks and brackets masked; what is then still too long is cut at line ends
+   or clauses (`text.spans.cut_long_span`).
+3. ``sentencex`` gets the text in parts of bounded size, and its last sentence of a part
+   is read again with what follows.
+4. In each part, ``sentencex`` finds most starts (`text.sentencex_boundaries`),
+   `text.sentence_starts` those that it has no rule for, and markers of lists stay with
+   the sentence after them.
 """
 
 import re
@@ -8,49 +21,28 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import islice, pairwise
 
-from spscanner_rag.text.languages import told_code
-from spscanner_rag.text.sentence_ends import more_starts, shadowed
-from spscanner_rag.text.units import (
-    Segmenter,
-    Unit,
-    between,
-    cut_long,
-    trimmed,
-    units_of,
+from spscanner_rag.text.languages import language_code
+from spscanner_rag.text.sentence_starts import more_starts
+from spscanner_rag.text.sentencex_boundaries import (
+    boundaries,
+    for_sentencex,
+    mask_paired_marks,
 )
+from spscanner_rag.text.spans import cut_long_span, spans_between, trim_span
+from spscanner_rag.text.units import Segmenter, Unit, units_from_spans
 
 __all__ = ["Segmenter", "SentenceSegmenter", "Unit"]
 
-# sentencex gets the text in pieces of this many characters, to bound its memory and its
+# sentencex gets the text in parts of this many characters, to bound its memory and its
 # time, which is quadratic for some texts (unclosed quotation marks).
-_PIECE_CHARACTERS = 8192
+_PART_CHARACTERS = 8192
 
-# Its time also grows with the quotation marks in a piece: a megabyte of nested ones
-# took 37 seconds. So a piece ends after this many marks of the slow kinds, an eighth of
-# its characters; in 35 megabytes of real texts, no piece has more than a third of that.
-_PIECE_MARKS = 1024
+# Its time also grows with the quotation marks in a part: a megabyte of nested ones
+# took 37 seconds. So a part ends after this many marks of the slow kinds, an eighth of
+# its characters; in 35 megabytes of real texts, no part has more than a third of that.
+_PART_MARKS = 1024
 _SLOW_MARKS = re.compile("[`‘’‚‛“”„‟«»‹›「」《》]")  # noqa: RUF001
 
-# Characters that are replaced for sentencex, one for one: its Rust code accepts no lone
-# surrogate, and version 1.0.32 panics on white-space characters longer than one byte.
-_SHADOW: dict[int, str] = {
-    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
-    **dict.fromkeys(
-        (0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "
-    ),
-    **dict.fromkeys((0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), "\n"),
-}
-_BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
-# sentencex does not cut inside quotation marks and brackets, so one that is never
-# closed gives a sentence of thousands of characters. Long sentences are cut again with
-# these marks masked. A closing mark after a full stop becomes another full stop, so
-# that it stays with its sentence.
-_PAIRED_MARKS = dict.fromkeys(
-    map(ord, "\"'`“”„‟‘’‚‛«»‹›「」『』()[]{}<>（）【】《》〈〉"),  # noqa: RUF001
-    "_",
-)
-_CLOSING_MARKS = re.compile("([.!?…。！？])[\"'”’»›」』)\\]}>）】》〉]+")  # noqa: RUF001
-_FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001
 # "2.1.", "V 9.4." and "- 2M." at the start of a line belong to the sentence that
 # follows.
 _LIST_MARKER = re.compile(
@@ -65,21 +57,26 @@ _NO_WORDS_YET = re.compile(r"\n[^\w\n]*")
 
 
 def check_segmenter(segmenter: object) -> None:
-    """Raise ``ValueError`` unless it is "sentence", "reference" or an object with a ``segment(text)`` method."""
-    cuts = not isinstance(segmenter, str | type) and callable(
-        getattr(segmenter, "segment", None)
+    """Raise ``ValueError`` for what is neither a segmenter nor the name of one.
+
+    The names are "sentence" and "reference"; a segmenter is an object with a
+    ``segment(text)`` method.
+    """
+    if segmenter in ("sentence", "reference"):
+        return
+    is_object = not isinstance(segmenter, str | type)
+    if is_object and callable(getattr(segmenter, "segment", None)):
+        return
+    raise ValueError(
+        f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object"
+        " with a segment(text) method"
     )
-    if not cuts and segmenter not in ("sentence", "reference"):
-        raise ValueError(
-            f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object"
-            " with a segment(text) method"
-        )
 
 
 def reference_segmenter(
     count_tokens: Callable[[str], int], local_files_only: bool
 ) -> Segmenter:
-    """The units of the published scanners: `ReferenceSegmenter`, whose module only they need."""
+    """Make the segmenter of the published scanners, whose module only they need."""
     module = import_module("spscanner_rag.text.reference_segmentation")
     segmenter: Segmenter = module.ReferenceSegmenter(count_tokens, local_files_only)
     return segmenter
@@ -105,15 +102,23 @@ class SentenceSegmenter:
     ------
     ValueError
         If ``max_characters`` is below 16 or above 4096, or ``language`` is empty.
+
+    Examples
+    --------
+    >>> text = "Dr. Smith signed it on 14 May. Nobody else did."
+    >>> for unit in SentenceSegmenter().segment(text):
+    ...     print(unit.start, unit.end, text[unit.start : unit.end])
+    0 30 Dr. Smith signed it on 14 May.
+    31 47 Nobody else did.
     """
 
     name = "sentence"
 
     def __init__(self, language: str | None = None, max_characters: int = 1000) -> None:
-        if not 16 <= max_characters <= _PIECE_CHARACTERS // 2:
+        if not 16 <= max_characters <= _PART_CHARACTERS // 2:
             raise ValueError(
                 f"max_characters is {max_characters}, expected 16 to"
-                f" {_PIECE_CHARACTERS // 2}; leave it out for the default of 1000"
+                f" {_PART_CHARACTERS // 2}; leave it out for the default of 1000"
             )
         if language == "":
             raise ValueError('language is empty, expected a language code such as "en"')
@@ -124,157 +129,158 @@ class SentenceSegmenter:
     def segment(self, text: str) -> list[Unit]:
         """Cut any string into sentences, in document order.
 
-        None for empty or white-space-only text.
+        An empty text, or one of white space alone, has none.
         """
-        return self.segment_in_pieces(text, lambda: None)
+        return self.segment_in_parts(text, lambda: None)
 
-    def segment_in_pieces(
-        self, text: str, between_pieces: Callable[[], None]
+    def segment_in_parts(
+        self, text: str, between_parts: Callable[[], None]
     ) -> list[Unit]:
-        """`segment` that calls ``between_pieces``, which may raise, after at most 8,192 characters each."""
-        cut = self.for_text(text)
-        return units_of(text, list(cut._spans(text, between_pieces)))
+        """Do what `segment` does, and call a function in between.
+
+        ``between_parts`` is called after at most 8,192 characters each time. It may
+        raise, which ends the cutting.
+        """
+        if self.language is None:
+            return self.for_text(text).segment_in_parts(text, between_parts)
+        return units_from_spans(text, list(self._spans(text, between_parts)))
 
     def for_text(self, text: str) -> "SentenceSegmenter":
         """The segmenter for the language that the words of a text show.
 
         It may then cut parts of the text.
         """
-        return (
-            self
-            if self.language
-            else SentenceSegmenter(told_code(text), self.max_characters)
-        )
+        if self.language:
+            return self
+        return SentenceSegmenter(language_code(text), self.max_characters)
 
     def _spans(
-        self, text: str, between_pieces: Callable[[], None]
+        self, text: str, between_parts: Callable[[], None]
     ) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""
-        for start, end in between(
-            self._sentence_starts(text, 0, len(text), between_pieces), len(text)
-        ):
-            span = trimmed(text, start, end)
-            if span is None:
+        starts = self._sentence_starts(text, 0, len(text), between_parts)
+        for start, end in spans_between(starts, len(text)):
+            sentence = trim_span(text, start, end)
+            if sentence is None:
                 continue
-            if span[1] - span[0] <= self.max_characters // 2:
-                yield span
-                continue
-            starts = self._sentence_starts(text, *span, between_pieces, mask=True)
-            for inner_start, inner_end in between(starts, span[1]):
-                inner = trimmed(text, inner_start, inner_end)
-                if inner is not None:
-                    yield from cut_long(text, *inner, self.max_characters)
+            if sentence[1] - sentence[0] <= self.max_characters // 2:
+                yield sentence
+            else:
+                yield from self._cut_long_sentence(text, *sentence, between_parts)
+
+    def _cut_long_sentence(
+        self, text: str, start: int, end: int, between_parts: Callable[[], None]
+    ) -> Iterator[tuple[int, int]]:
+        """Cut a sentence again, with its quotation marks and brackets masked."""
+        starts = self._sentence_starts(text, start, end, between_parts, mask=True)
+        for inner_start, inner_end in spans_between(starts, end):
+            inner = trim_span(text, inner_start, inner_end)
+            if inner is not None:
+                yield from cut_long_span(text, *inner, self.max_characters)
 
     def _sentence_starts(
         self,
         text: str,
         begin: int,
         stop: int,
-        between_pieces: Callable[[], None],
+        between_parts: Callable[[], None],
         mask: bool = False,
     ) -> Iterator[int]:
-        """Starts of the sentences of ``text[begin:stop]``, the first at ``begin``, increasing."""
+        """Starts of the sentences of ``text[begin:stop]``, increasing.
+
+        The first is ``begin``.
+        """
         position = begin
-        fresh = True  # whether a sentence starts at `position`
+        sentence_starts_here = True  # at `position`
         while position < stop:
             if position > begin:
-                between_pieces()
-            piece = self._shadow(
-                text[position : min(stop, position + _PIECE_CHARACTERS)], mask
-            )
-            surplus = next(
-                islice(_SLOW_MARKS.finditer(piece), _PIECE_MARKS, None), None
-            )
-            piece = piece if surplus is None else piece[: surplus.start()]
-            complete = position + len(piece) >= stop
+                between_parts()
+            part = self._part(text, position, stop, mask)
+            complete = position + len(part) >= stop
             if not complete:
                 # sentencex takes paragraphs one by one, so a cut here changes nothing.
-                paragraph_end = piece.rfind("\n\n", len(piece) // 2) + 2
+                paragraph_end = part.rfind("\n\n", len(part) // 2) + 2
                 if paragraph_end >= 2:
-                    piece, complete = piece[:paragraph_end], True
-            starts = self._starts_in_piece(piece)
+                    part = part[:paragraph_end]
+                    complete = True
+            starts = self._starts_in_part(part)
+            several = len(starts) > 1
             if complete:
-                kept, advance = starts, len(piece)
-            elif (
-                len(starts) > 1
-            ):  # the last sentence may continue after the piece: read it again
-                kept, advance = starts[:-1], starts[-1]
+                advance = len(part)
+            elif several:
+                # The last sentence may continue after the part: it is read again.
+                advance = starts.pop()
             else:
-                kept, advance = starts, _last_space(piece)
-            yield from (position + start for start in kept[0 if fresh else 1 :])
-            fresh = complete or len(starts) > 1
+                advance = _end_of_last_space(part)
+            for start in starts if sentence_starts_here else starts[1:]:
+                yield position + start
+            sentence_starts_here = complete or several
             position += advance
 
-    def _starts_in_piece(self, piece: str) -> list[int]:
-        """Starts of the sentences of one piece, the first at 0, strictly increasing."""
-        starts = [0]
-        found = self._boundaries(piece)
-        for boundary in sorted(
-            {
-                *found,
-                *more_starts(piece, [0, *found[found[:1] == [0] :]], self._boundaries),
-            }
-        ):
-            if not starts[-1] < boundary < len(piece):
-                continue
-            if _NO_WORDS_YET.fullmatch(piece, starts[-1] - 1, boundary):
-                continue
-            reach = max(starts[-1], boundary - _LIST_MARKER_REACH)
-            marker = _LIST_MARKER.search(piece[reach:boundary])
-            if marker is not None and (reach == starts[-1] or marker.start() > 0):
-                boundary = reach + marker.start(1)
-                if not piece[starts[-1] : boundary].strip():
-                    continue
-            starts.append(boundary)
-        parts = pairwise([*starts, len(piece)])
-        return [
-            0,
-            *(
-                start
-                for start, end in parts
-                if start and not _NO_WORDS.fullmatch(piece, start - 1, end)
-            ),
-        ]
-
-    def _shadow(self, piece: str, mask: bool) -> str:
-        """``piece`` in the form that sentencex gets, with the same length."""
-        shadow = _BLANK_LINE.sub(
-            lambda match: "\n" * len(match[0]), piece.translate(_SHADOW)
-        )
-        shadow = shadowed(shadow, self._code)
+    def _part(self, text: str, position: int, stop: int, mask: bool) -> str:
+        """What ``sentencex`` gets from ``position`` on, of the same length."""
+        end = min(stop, position + _PART_CHARACTERS)
+        part = for_sentencex(text[position:end], self._code)
         if mask:
-            shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
-            return shadow.translate(_PAIRED_MARKS)
-        return shadow
+            part = mask_paired_marks(part)
+        surplus_mark = next(islice(_SLOW_MARKS.finditer(part), _PART_MARKS, None), None)
+        if surplus_mark is None:
+            return part
+        return part[: surplus_mark.start()]
 
-    def _boundaries(self, piece: str) -> list[int]:
-        import sentencex
+    def _starts_in_part(self, part: str) -> list[int]:
+        """Starts of the sentences of one part, the first at 0, strictly increasing."""
+        starts = [0]
+        for start in self._candidates(part):
+            if not starts[-1] < start < len(part):
+                continue
+            if _NO_WORDS_YET.fullmatch(part, starts[-1] - 1, start):
+                continue
+            start_with_marker = _before_list_marker(part, starts[-1], start)
+            if start_with_marker is not None:
+                starts.append(start_with_marker)
+        with_words = [0]
+        for start, end in pairwise([*starts, len(part)]):
+            if start and not _NO_WORDS.fullmatch(part, start - 1, end):
+                with_words.append(start)
+        return with_words
 
-        try:
-            return [
-                found["start_index"]
-                for found in sentencex.get_sentence_boundaries(self._code, piece)
-            ]
-        except BaseException as error:
-            # A panic of the Rust library is a BaseException that cannot be imported by
-            # name.
-            if type(error).__name__ != "PanicException":
-                raise
-            return [match.end() for match in _FALLBACK_SENTENCE_END.finditer(piece)]
+    def _candidates(self, part: str) -> list[int]:
+        """All positions of a part where a sentence may start, increasing."""
+
+        def cut(text: str) -> list[int]:
+            return boundaries(text, self._code)
+
+        starts = cut(part)
+        from_zero = starts if starts[:1] == [0] else [0, *starts]
+        return sorted({*starts, *more_starts(part, from_zero, cut)})
 
 
-def _last_space(piece: str) -> int:
-    """Length of ``piece`` up to and including the last white space in its second half.
+def _before_list_marker(part: str, last_start: int, start: int) -> int | None:
+    """Where a sentence begins whose list marker stands before ``start``.
 
-    Its length if none.
+    It is ``start`` without such a marker, and None if the marker is all that there is
+    since the start of the sentence before.
     """
-    half = len(piece) // 2
-    kept = len(piece[half:].rstrip())
-    if kept < len(piece) - half:
-        return len(piece)
-    words = piece[half:].rsplit(None, 1)
-    return (
-        len(piece) - len(words[-1])
-        if len(words) == 2 or piece[half].isspace()
-        else len(piece)
-    )
+    reach = max(last_start, start - _LIST_MARKER_REACH)
+    marker = _LIST_MARKER.search(part[reach:start])
+    if marker is None or (reach > last_start and marker.start() == 0):
+        return start
+    marker_start = reach + marker.start(1)
+    if not part[last_start:marker_start].strip():
+        return None
+    return marker_start
+
+
+def _end_of_last_space(part: str) -> int:
+    """The end of the last white space in the second half of a part.
+
+    It is the part's length if there is none.
+    """
+    half = len(part) // 2
+    if part[-1].isspace():
+        return len(part)
+    words = part[half:].rsplit(None, 1)
+    if len(words) == 2 or part[half].isspace():
+        return len(part) - len(words[-1])
+    return len(part)

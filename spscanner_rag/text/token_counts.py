@@ -1,7 +1,6 @@
 """Token counters for budgets: a callable, or the name of a tiktoken encoding."""
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -10,32 +9,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spscanner_rag.text.offline import network_is_off
+
 if TYPE_CHECKING:
     import tiktoken
 
-
-_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-
-
-def network_is_off() -> bool:
-    """True if the environment forbids downloads, with the variables that ``huggingface_hub`` reads."""
-    return any(
-        os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}
-        for name in _VARIABLES
-    )
-
-
 CountTokens = Callable[[str], int]
 
+# One thread at a time replaces how tiktoken reads its files.
 _patching = threading.Lock()
 
 
 def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
-    """Turn a callable ``str -> int``, or the name of a tiktoken encoding, into a function with checked counts.
+    """Turn a callable, or the name of a tiktoken encoding, into a token counter.
 
-    An encoding counts special tokens as ordinary text. Raises ``ValueError`` for an
-    unknown one, and ``OSError`` if its file is not on this machine and cannot be
-    downloaded, or must not be (``HF_HUB_OFFLINE=1``).
+    The counter checks what the callable, ``str -> int``, returns. An encoding counts
+    special tokens as ordinary text. Raises ``ValueError`` for an unknown encoding, and
+    ``OSError`` if its file is not on this machine and cannot be downloaded, or must not
+    be (``HF_HUB_OFFLINE=1``).
+
+    Examples
+    --------
+    >>> count = resolve_counter(lambda text: len(text.split()))
+    >>> count("three short words")
+    3
     """
     if isinstance(count_tokens, str):
         encoding = _load_encoding(count_tokens)
@@ -61,9 +58,9 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """The counter of a budget.
+    """The counter of a budget, or None without a budget.
 
-    None without a budget; ``ValueError``, which names ``owner``, without a counter.
+    Without a counter it raises ``ValueError``, which names ``owner``.
     """
     if max_tokens is None:
         return None
@@ -76,7 +73,10 @@ def budget_counter(
 
 
 def check_counter(count_tokens: object) -> None:
-    """Raise ``ValueError`` unless ``count_tokens`` is None, callable or a known encoding; load nothing."""
+    """Raise ``ValueError`` unless ``count_tokens`` is valid; load nothing.
+
+    Valid are None, a callable, and the name of an encoding.
+    """
     if count_tokens is None or callable(count_tokens):
         return
     if not isinstance(count_tokens, str):
@@ -95,7 +95,10 @@ def check_counter(count_tokens: object) -> None:
 
 
 def _load_encoding(name: str) -> "tiktoken.Encoding":
-    """The encoding, from tiktoken's cache, llama-index-core's copy or, if that is allowed, the network."""
+    """Load an encoding from this machine or, if that is allowed, from the network.
+
+    On this machine it may be in tiktoken's cache or in llama-index-core's copy.
+    """
     from unittest.mock import patch
 
     import tiktoken.load
@@ -113,12 +116,10 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
         return fetch(address)
 
     try:
-        with (
-            _patching,
-            patch.object(tiktoken.load, "read_file", read_file),
-        ):  # there is no option for either
+        # tiktoken has no option for either.
+        with _patching, patch.object(tiktoken.load, "read_file", read_file):
             return tiktoken.get_encoding(name)
-    except OSError as error:  # requests' errors are OSErrors too
+    except OSError as error:  # The errors of `requests` are OSErrors too.
         reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__
         raise OSError(
             f"count_tokens={name!r}: the encoding's file could not be fetched"
@@ -128,11 +129,18 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
 
 
 def _llama_index_copy(address: str) -> Path | None:
-    """The file that llama-index-core ships for an address, under the name that tiktoken's own cache gives it."""
+    """The file that llama-index-core ships for an address.
+
+    It has the name that tiktoken's own cache gives it.
+    """
     name = hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
     # find_spec of a top-level package only looks at the search path; it does not import
     # llama_index.
-    spec = find_spec("llama_index")
-    roots = (spec.submodule_search_locations or ()) if spec else ()
-    copies = (Path(root, "core", "_static", "tiktoken_cache", name) for root in roots)
-    return next(filter(Path.is_file, copies), None)
+    package = find_spec("llama_index")
+    if package is None:
+        return None
+    for root in package.submodule_search_locations or ():
+        copy = Path(root, "core", "_static", "tiktoken_cache", name)
+        if copy.is_file():
+            return copy
+    return None

@@ -15,8 +15,8 @@ from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import window_ranges
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import window_ranges
 
 QUERY = "Who signed the treaty?"
 TEXT = (
@@ -41,15 +41,15 @@ def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
 def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are cut into units."""
     texts: list[str] = []
-    segment = SentenceSegmenter.segment_in_pieces
+    segment = SentenceSegmenter.segment_in_parts
 
     def counted(
-        self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]
+        self: SentenceSegmenter, text: str, between_parts: Callable[[], None]
     ) -> list[Unit]:
         texts.append(text)
-        return segment(self, text, between_pieces)
+        return segment(self, text, between_parts)
 
-    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted)
+    monkeypatch.setattr(SentenceSegmenter, "segment_in_parts", counted)
     return texts
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.files.readers.plain_text import blocks_of
-from spscanner_rag.scorers import segment
 from spscanner_rag.text.blocks import (
     HEADER_SHARE,
     LEAST_HEADER,
@@ -189,7 +188,7 @@ def test_a_turn_is_from_its_beginning_to_the_next(kind: str, end: str) -> None:
         assert turn.kind == "turn"
         assert turn.header is not None
         assert turn.header[0] == turn.start < turn.header[1] <= turn.end
-    units = segment(EQUAL, text)
+    units = EQUAL.units_of(text)
     assert [text[unit.start : unit.end] for unit in units] == turns
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from nltk.tokenize.punkt import PunktLanguageVars
 from tokenizers import Tokenizer
 
-from spscanner_rag.text import reference_segmentation
+from spscanner_rag.text import punkt
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
@@ -54,8 +54,8 @@ def test_units_ids_and_ends_are_the_originals(
     units = segmenter.segment(expected["text"])
     assert_exact(expected["text"], units, reads_all=False)
     assert [unit.model_text for unit in units] == expected["segments"]
-    for piece_characters in (100, 5000, 32768):
-        tokens = tokenize_units(tokenizer, units, "contained", piece_characters)
+    for part_characters in (100, 5000, 32768):
+        tokens = tokenize_units(tokenizer, units, "contained", part_characters)
         assert tokens.input_ids.tolist() == expected["input_ids"]
         assert tokens.unit_ends.tolist() == expected["end_token_indices"]
 
@@ -172,11 +172,11 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
     """No sentence model on this machine, and a network that may be used."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(reference_segmentation, "_parameters", lambda: None)
-    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    monkeypatch.setattr(punkt, "_parameters", lambda: None)
+    punkt.load_sentence_tokenizer.cache_clear()
     yield monkeypatch
     # no other test gets what this one loaded
-    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    punkt.load_sentence_tokenizer.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_failed_download_is_silent_and_a_clear_error(
 def test_the_model_in_nltk_s_data_path_is_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    punkt.load_sentence_tokenizer.cache_clear()
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)
     for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
@@ -225,16 +225,16 @@ def test_the_model_in_nltk_s_data_path_is_first(
         )
         == 1
     )
-    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    punkt.load_sentence_tokenizer.cache_clear()
 
 
 def test_a_download_is_used(request: pytest.FixtureRequest) -> None:
-    bundled = reference_segmentation._parameters()
+    bundled = punkt._parameters()
     if bundled is None:
         pytest.skip("needs the sentence model, as llama-index-core has it")
     patch = request.getfixturevalue("nothing_installed")
     answers = [None, bundled]
-    patch.setattr(reference_segmentation, "_parameters", lambda: answers.pop(0))
+    patch.setattr(punkt, "_parameters", lambda: answers.pop(0))
     asked: list[str] = []
     patch.setattr("nltk.download", lambda name, **_: asked.append(name))
     assert ReferenceSegmenter(words).segment("One. Two.")

@@ -217,10 +217,10 @@ def test_what_is_called_between_pieces_may_stop() -> None:
         if len(calls) == 3:
             raise InterruptedError
 
-    assert len(SentenceSegmenter().segment_in_pieces("One. Two.", stop)) == 2
+    assert len(SentenceSegmenter().segment_in_parts("One. Two.", stop)) == 2
     assert not calls
     with pytest.raises(InterruptedError):
-        SentenceSegmenter().segment_in_pieces("x" * 100_000, stop)
+        SentenceSegmenter().segment_in_parts("x" * 100_000, stop)
 
 
 @pytest.mark.parametrize("separator", [" ", "\n", "\n\n", "\r\n", "\xa0"])

@@ -26,18 +26,17 @@ from tokenizers import (
 )
 
 from spscanner_rag.scan.prepare import QueryOnText
+from spscanner_rag.text.encoding import encode, token_counter
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.tokenization import (
-    LONGEST_PIECE,
     TokenizedText,
-    average_logits,
-    encode,
     encode_question,
-    token_counter,
     tokenize_units,
-    window_ranges,
 )
-from spscanner_rag.text.units import Unit, readable
+from spscanner_rag.text.tokenization_in_parts import LONGEST_PART
+from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import average_logits, window_ranges
 
 PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.
 "Who signed it?" she asked. Nobody answered! Dr. Smith's report, of 400 pages, said:
@@ -238,14 +237,14 @@ def as_units(*texts: str) -> list[Unit]:
 
 
 @settings(max_examples=80)
-@given(text=any_text, piece_characters=st.sampled_from([1, 10, 60, 200]))
+@given(text=any_text, part_characters=st.sampled_from([1, 10, 60, 200]))
 def test_pieces_give_the_ids_of_the_whole(
-    tokenizer: Tokenizer, text: str, piece_characters: int
+    tokenizer: Tokenizer, text: str, part_characters: int
 ) -> None:
-    whole = tokenizer.encode(readable(text), add_special_tokens=False)
+    whole = tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
     if not whole.ids:
         return
-    tokens = tokenize_units(tokenizer, as_units(text), "contained", piece_characters)
+    tokens = tokenize_units(tokenizer, as_units(text), "contained", part_characters)
     assert tokens.input_ids.tolist() == whole.ids
     assert (
         list(zip(tokens.token_starts.tolist(), tokens.token_ends.tolist(), strict=True))
@@ -299,9 +298,9 @@ def test_a_text_without_words_is_cut_anyway(kind: str, run: str) -> None:
     text = (run * 150_000)[:150_000] + " The end of it."
     calls: list[int] = []
     tokens = tokenize_units(
-        watched, as_units(text), "contained", between_pieces=lambda: calls.append(0)
+        watched, as_units(text), "contained", between_parts=lambda: calls.append(0)
     )
-    assert max(watched.lengths) <= LONGEST_PIECE + 200
+    assert max(watched.lengths) <= LONGEST_PART + 200
     assert sum(watched.lengths) <= 2 * len(text)
     assert len(calls) >= 2
     starts, ends = tokens.token_starts, tokens.token_ends
@@ -312,7 +311,7 @@ def test_a_text_without_words_is_cut_anyway(kind: str, run: str) -> None:
     if kind == "gpt2":  # every character is in a token
         assert starts[0] == 0
         assert (starts[1:] <= ends[:-1]).all()
-    whole = watched.encode(readable(text[:40_000]), add_special_tokens=False)
+    whole = watched.encode(replace_surrogates(text[:40_000]), add_special_tokens=False)
     before = int(np.searchsorted(ends, 39_900)) if kind != "wordpiece" else 0
     assert tokens.input_ids[:before].tolist() == whole.ids[:before]
 

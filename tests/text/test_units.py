@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.units import cut_long, trimmed
+from spscanner_rag.text.spans import cut_long_span, trim_span
 
 JOINED = [
     "\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8", "👍🏽", "❤\ufe0f", "षि",
@@ -26,10 +26,10 @@ any_text = st.one_of(
 @settings(max_examples=600)
 @given(any_text, st.integers(16, 60))
 def test_long_spans_are_cut_without_loss(text: str, limit: int) -> None:
-    whole = trimmed(text, 0, len(text))
+    whole = trim_span(text, 0, len(text))
     if whole is None:
         return
-    spans = list(cut_long(text, *whole, limit))
+    spans = list(cut_long_span(text, *whole, limit))
     assert (spans[0][0], spans[-1][1]) == whole
     for start, end in spans:
         assert 0 < end - start <= limit
@@ -41,9 +41,9 @@ def test_long_spans_are_cut_without_loss(text: str, limit: int) -> None:
 
 
 def test_pieces_are_of_similar_length() -> None:
-    lengths = [end - start for start, end in cut_long("x" * 1001, 0, 1001, 1000)]
+    lengths = [end - start for start, end in cut_long_span("x" * 1001, 0, 1001, 1000)]
     assert sorted(lengths) == [500, 501]
-    assert list(cut_long("x" * 2000, 0, 2000, 1000)) == [(0, 1000), (1000, 2000)]
+    assert list(cut_long_span("x" * 2000, 0, 2000, 1000)) == [(0, 1000), (1000, 2000)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_pieces_are_of_similar_length() -> None:
     ],
 )
 def test_line_ends_then_clauses_then_words_then_anywhere(text: str, first: str) -> None:
-    start, end = next(cut_long(text, 0, len(text), 20))
+    start, end = next(cut_long_span(text, 0, len(text), 20))
     assert text[start:end] == first
 
 
@@ -64,5 +64,5 @@ def test_line_ends_then_clauses_then_words_then_anywhere(text: str, first: str) 
 @pytest.mark.parametrize("character", JOINED)
 def test_written_characters_stay_whole(character: str, shift: int) -> None:
     text = "x" * shift + character * 40
-    for start, _ in cut_long(text, shift, len(text), 24):
+    for start, _ in cut_long_span(text, shift, len(text), 24):
         assert (start - shift) % len(character) == 0

@@ -380,12 +380,12 @@ def test_each_document_is_cut_once_and_the_question_is_looked_up_once(
         (tmp_path / f"{number}.txt").write_text(text, encoding="utf-8")
     cut, looked_up = list[str](), list[str]()
     segment, statistics = (
-        SentenceSegmenter.segment_in_pieces,
+        SentenceSegmenter.segment_in_parts,
         CollectionIndex.statistics,
     )
     monkeypatch.setattr(
         SentenceSegmenter,
-        "segment_in_pieces",
+        "segment_in_parts",
         lambda self, text, between: cut.append(text) or segment(self, text, between),
     )
     monkeypatch.setattr(

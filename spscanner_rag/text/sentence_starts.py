@@ -1,0 +1,165 @@
+"""Starts of sentences that ``sentencex`` has no rule for.
+
+These are turns of a conversation, lines of a log, rows of a table, and sentences in
+items of lists.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
+
+from spscanner_rag.text.sentence_marks import CAPITAL, OPENING
+
+# Where an enumeration continues after a semicolon: "1. He pays the rent; 2. He keeps it
+# clean."
+_AFTER_SEMICOLON = re.compile(rf"(?<=;)\s+(?=\d{{1,2}}[.,)]\s+{CAPITAL})")
+
+# "(He was late.) She left."
+_BRACKETED = re.compile(
+    rf"(?:\A|\n|[.!?]\s)\({CAPITAL}[^()\n]{{1,300}}[.!?]\)\s+(?={OPENING}{CAPITAL})"
+)
+
+# An item of a list, which ``sentencex`` leaves whole.
+_MARKER = re.compile(
+    r"\s*(?:[-*+•‣◦▪·–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]"  # noqa: RUF001
+    r"|[ivx]{1,5}|[IVXLC]{1,6})[.)\],]{1,2})[ \t]+"
+)
+_SEVERAL = re.compile(r"[.!?]\s|\n\S")
+_NARROWEST = 40  # characters: no text is set in narrower lines
+_WORD = re.compile(r"\S+")
+_LINE_START = re.compile(rf"(?<=\n)(?={OPENING}{CAPITAL})")
+
+# Lines that are one record each: of a log, with its time; of a table; or a turn, with
+# its time or speaker.
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
+DATED = re.compile(  # the beginning of an entry of a log, or of a message
+    rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[:"
+    r" ]+)?[\[(]?(?:\d{4}([-/.])\d\d\1\d\d[T ]"
+    rf"|\d\d?([-./])(?:\d\d?|[A-Z][a-z]{{2}})\2\d{{2,4}}(?::|,? ))\d{{1,2}}:\d\d"
+    rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|\d\d:\d\d:\d\d\b)",
+    re.MULTILINE,
+)
+# A row of a table in Markdown, and an item of a list.
+_TABLE_ROW = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)
+_LETTERED_ITEM = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)
+_LINE = re.compile(r"[^\n]+")
+_NAMED = re.compile(
+    rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?:"  # noqa: RUF001
+    r" [A-Z][\w.'’-]{0,30}){0,3}:(?=[ \t]))",  # noqa: RUF001
+    re.MULTILINE,
+)
+
+
+def more_starts(
+    text: str, starts: Sequence[int], cut: Callable[[str], Sequence[int]]
+) -> Iterator[int]:
+    """Further starts of sentences, beside the ``starts`` that ``sentencex`` finds.
+
+    ``cut`` returns those that it finds in a text that is not a list.
+
+    Examples
+    --------
+    >>> text = "The lease says: 1. He pays the rent; 2. He keeps it clean."
+    >>> [text[start:] for start in more_starts(text, [0], lambda text: [])]
+    ['2. He keeps it clean.']
+    """
+    yield from _starts_of_records(text)
+    for pattern in (_AFTER_SEMICOLON, _BRACKETED):
+        for match in pattern.finditer(text):
+            yield match.end()
+    for start, end in pairwise([*starts, len(text)]):
+        yield from _starts_in_item(text, start, end, cut)
+
+
+def _starts_in_item(
+    text: str, start: int, end: int, cut: Callable[[str], Sequence[int]]
+) -> Iterator[int]:
+    """Starts of the sentences and lines of an item of a list, if it is one."""
+    marker = _MARKER.match(text, start, end)
+    if marker is None or not _SEVERAL.search(text, marker.end(), end):
+        return
+    body = text[marker.end() : end]
+    for position in cut(body):
+        if not position or not body[position - 1].isspace():
+            continue
+        if not body[position].islower():
+            yield marker.end() + position
+    yield from _lines_of_item(text, start, end)
+
+
+def _lines_of_item(text: str, start: int, end: int) -> Iterator[int]:
+    """Starts of lines whose first word would fit on the line before.
+
+    Such a line does not continue the sentence of the line before.
+    """
+    width = max(_NARROWEST, *map(len, text[start:end].splitlines()))
+    for line in _LINE_START.finditer(text, start, end):
+        break_before = line.start() - 1
+        line_before = max(text.rfind("\n", start, break_before) + 1, start)
+        width_before = break_before - line_before
+        word = _WORD.match(text, line.start(), end)
+        if word and width_before + 1 + len(word[0]) <= width:
+            yield line.start()
+
+
+def _starts_of_records(text: str) -> Iterator[int]:
+    """Starts of lines that are one record each."""
+    yield from _starts_of_rows(text)
+    for pattern in (DATED, _TABLE_ROW, _LETTERED_ITEM):
+        for match in pattern.finditer(text):
+            yield match.start()
+    yield from _starts_of_turns(text)
+
+
+def _starts_of_rows(text: str) -> Iterator[int]:
+    """Starts of rows of CSV or TSV, and of the line after them.
+
+    Rows are at least three lines with equally many separators, none before a space.
+    """
+    lines = []
+    for match in _LINE.finditer(text):
+        lines.append((match.start(), match[0].strip()))  # Rows may be indented.
+    for separator in ",;\t":
+        if separator not in text:
+            continue
+        after_rows = False
+        counted = ((_separators(row, separator), start) for start, row in lines)
+        for n_separators, group in groupby(counted, key=lambda line: line[0]):
+            starts = [start for _, start in group]
+            if after_rows:
+                yield starts[0]
+            after_rows = n_separators > 0 and len(starts) > 2
+            if after_rows:
+                yield from starts
+
+
+def _separators(row: str, separator: str) -> int:
+    """Number of separators of a row, and 0 for a line that is prose."""
+    if f"{separator} " in row or row[-1:] in (".", "!", "?"):
+        return 0
+    return row.count(separator)
+
+
+def _starts_of_turns(text: str) -> Iterator[int]:
+    """Starts of lines that begin with a time or a name.
+
+    The name occurs twice, or the line before or after begins with one too.
+    """
+    named_lines = list(_NAMED.finditer(text))
+    times_of_name = Counter(match[1] for match in named_lines)
+    following_lines = set()
+    turns = set()
+    for match in named_lines:
+        following_lines.add(_following_line(text, match))
+        if match[1][0].isupper() or match[1][0].isdigit():
+            turns.add(match.start())
+    for match in named_lines:
+        start = match.start()
+        adjacent = start in following_lines or _following_line(text, match) in turns
+        if times_of_name[match[1]] > 1 or (start in turns and adjacent):
+            yield start
+
+
+def _following_line(text: str, match: re.Match[str]) -> int:
+    return text.find("\n", match.end()) + 1
