@@ -31,7 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spscanner_rag import Scanner
-from spscanner_rag.scorers import Scorer, score_batch, segment, words_together
+from spscanner_rag.scorers import Scorer, score_batch, words_together
 
 PAGES = Path(__file__).parent / "data" / "saltmere.jsonl"
 QUESTION = "What may one write with in the local history room?"
@@ -41,25 +41,20 @@ def best_sentences(
     scorer: Scorer, question: str, pages: list[dict[str, str]], top_k: int
 ) -> list[str]:
     """Return the best sentences of all pages, each with the title of its page."""
-    cuts = [segment(scorer, page["text"]) for page in pages]
+    cuts = [scorer.units_of(page["text"]) for page in pages]
     requests = [
         (question, page["text"], units) for page, units in zip(pages, cuts, strict=True)
     ]
     # Words are counted over the whole collection, so that scores of different pages are
     # comparable.
     scores = score_batch(scorer, requests, collection=words_together(scorer, cuts))
-    found = [
-        (
-            -logit,
-            number,
-            f"{page['title']}: {' '.join(page['text'][unit.start : unit.end].split())}",
-        )
-        for number, (page, units, logits) in enumerate(
-            zip(pages, cuts, scores, strict=True)
-        )
-        for unit, logit in zip(units, logits.tolist(), strict=True)
-    ]
-    return [sentence for _, _, sentence in sorted(found)[:top_k]]
+    ranking = []
+    for number, page in enumerate(pages):
+        logits = scores[number].logits.tolist()
+        for unit, logit in zip(cuts[number], logits, strict=True):
+            sentence = " ".join(page["text"][unit.start : unit.end].split())
+            ranking.append((-logit, number, f"{page['title']}: {sentence}"))
+    return [sentence for _, _, sentence in sorted(ranking)[:top_k]]
 
 
 def main() -> None:

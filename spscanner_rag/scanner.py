@@ -27,17 +27,24 @@ from spscanner_rag.scan.devices import (
 )
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
+from spscanner_rag.scorers import (
+    Cancelled,
+    Progress,
+    ScanCancelled,
+    Scorer,
+    UnitScores,
+    unit_name_of,
+)
 from spscanner_rag.system.threads import use_threads
-from spscanner_rag.text.blocks import StructuredText
+from spscanner_rag.text.blocks import Block, StructuredText
+from spscanner_rag.text.encoding import token_counter
 from spscanner_rag.text.segmentation import reference_segmenter
-from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner"]
 
 
-class Scanner:
+class Scanner(Scorer):
     """Scores every sentence of a text for a question, in one pass over the text.
 
     One scanner may be used from several threads at once.
@@ -357,12 +364,21 @@ class Scanner:
         )
         return rank_results(results, aggregation)[:top_k]
 
-    def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units that `scan` scores.
-
-        For a document with blocks, use `scorers.segment`.
-        """
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+        """Cut a text, or a document with its blocks, into the units that `scan` scores."""
+        if blocks:
+            return list(self.reading.cut_blocks(text, blocks))
         return list(self.reading.cut(text))
+
+    @property
+    def unit_name(self) -> str | None:
+        """The name of its segmenter; "sentence" also for a published scanner's."""
+        return unit_name_of(self.reading.segmenter)
+
+    @property
+    def segmenter(self) -> Segmenter:
+        """What cuts texts into sentences as the checkpoint was trained to read them."""
+        return self.reading.segmenter
 
     def score_units(
         self,
@@ -373,13 +389,13 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> NDArray[np.float32]:
-        """Logits of given units of a text, (units,).
+        """Score units of a text that were cut before: logits, (units,).
 
         Other arguments and errors are those of `scan`.
         """
         return self.score_units_many(
             [(query, text, units)], progress=progress, cancelled=cancelled
-        )[0]
+        )[0].logits
 
     def score_units_many(
         self,
@@ -387,25 +403,18 @@ class Scanner:
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
-        answers: list[float | None] | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
-    ) -> list[NDArray[np.float32]]:
-        """Do as `scan_many`, but read the ``model_text`` of given units.
-
-        Return the logits, (units,), per request.
-
-        The probability that each text answers, as in `ScanResult.answerable`, is
-        appended to ``answers``.
-        """
+    ) -> list[UnitScores]:
+        """Do as `scan_many`, but read the ``model_text`` of units that were cut before."""
         checked = [
             self.pipeline.request(query, text, units) for query, text, units in requests
         ]
         meter = Meter(progress, cancelled)
-        scored = list(self.pipeline.run(checked, meter, collection, together))
-        if answers is not None:
-            answers += [one.answerable for one in scored]
-        return [one.logits for one in scored]
+        return [
+            UnitScores(scored.logits, scored.answerable)
+            for scored in self.pipeline.run(checked, meter, collection, together)
+        ]
 
     @property
     def meaning(self) -> Meaning | None:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.results import ScanResult
+from spscanner_rag.scorers import Scorer, UnitScores
 from spscanner_rag.text.units import Unit
 
 
-class ScoredBy:
+class ScoredBy(Scorer):
     """Takes its logits from a function of query, text and units."""
 
     def __init__(
@@ -47,6 +48,11 @@ def result_of(
         np.array(logits, np.float32),
         **fields,
     )
+
+
+def logits_of(scores: Iterable[UnitScores]) -> list[NDArray[np.float32]]:
+    """The logits of several texts."""
+    return [scores_of_text.logits for scores_of_text in scores]
 
 
 def words(text: str) -> int:

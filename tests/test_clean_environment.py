@@ -27,7 +27,7 @@ CORE = """
 import spscanner_rag.apps.cli
 from spscanner_rag.baselines import BM25
 try:
-    BM25().score_units("Who?", "He did.", BM25().segment("He did."))
+    BM25().score_units("Who?", "He did.", BM25().units_of("He did."))
 except ImportError as error:
     assert 'pip install ".[baselines]"' in str(error), error
 else:

@@ -122,15 +122,13 @@ import sys
 # importing them fails
 sys.modules |= dict.fromkeys(["torch", "Stemmer", "tokenizers", "transformers"])
 import numpy as np
-from spscanner_rag.scorers import Scorer, score_batch, segment
-class Lengths:
+from spscanner_rag.scorers import Scorer, score_batch
+class Lengths(Scorer):
     def score_units(self, query, text, units):
         return np.array([unit.end - unit.start for unit in units], np.float32)
 scorer, text = Lengths(), "One. Three."
-assert isinstance(scorer, Scorer)
-units = segment(scorer, text)
-requests = [("q", text, units), ("q", "", [])]
-print([logits.tolist() for logits in score_batch(scorer, requests)])
+requests = [("q", text, scorer.units_of(text)), ("q", "", [])]
+print([scores.logits.tolist() for scores in score_batch(scorer, requests)])
 """
     assert python(code) == "[[4.0, 6.0], []]\n"
 

@@ -462,7 +462,7 @@ def test_a_question_and_a_text_that_were_exchanged_are_refused(
     assert tiny_scanner.scan(text, "").sentences == ()
     assert len(tiny_scanner.rank(text, [question, text + text])) == 2
     assert tiny_scanner.score_units(
-        text, question, tiny_scanner.segment(question)
+        text, question, tiny_scanner.units_of(question)
     ).shape == (1,)
 
 

@@ -89,7 +89,7 @@ def test_spans_and_logits(
     scanner = scanners[windowed, 4096]
     expected = scanner.scan(query, text)
     check_result(expected, text)
-    logits = scanner.score_units(query, text, scanner.segment(text))
+    logits = scanner.score_units(query, text, scanner.units_of(text))
     np.testing.assert_array_equal(logits, expected.logits)
     check_equal(scanners[windowed, segment_tokens].scan(query, text), expected)
 

@@ -3,7 +3,7 @@
 import json
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,17 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.system.install_hints import import_extra
-from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import (
-    Segmenter,
-    Unit,
-    between,
-    readable,
-    trimmed,
-    units_of,
+from spscanner_rag.scorers import (
+    Cancelled,
+    Request,
+    Scorer,
+    UnitScores,
+    check_query,
+    never,
+    stop_if,
+    unit_name_of,
 )
+from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.spans import spans_between, trim_span
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Segmenter, Unit, units_from_spans
 
 T = TypeVar("T")
 
@@ -61,8 +66,8 @@ class CutSegmenter:
             match.end()
             for match in islice(self.pattern.finditer(text), 0, None, self.every)
         )
-        cuts = [trimmed(text, *span) for span in between(starts, len(text))]
-        return units_of(text, [span for span in cuts if span is not None])
+        cuts = [trim_span(text, *span) for span in spans_between(starts, len(text))]
+        return units_from_spans(text, [span for span in cuts if span is not None])
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
@@ -84,10 +89,8 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
     return CutSegmenter(unit, _CUTS[unit])
 
 
-class Baseline(ABC):
+class Baseline(Scorer):
     """Segments a text into units and scores each unit for a query.
-
-    A `Scorer`, like `Scanner`.
 
     Parameters
     ----------
@@ -96,17 +99,6 @@ class Baseline(ABC):
         words), "passage" (a paragraph), "document" (the whole text), or a segmenter;
         ``ValueError`` for another name.
     """
-
-    name: str
-    """The name in tables, such as "bm25"."""
-
-    keeps_texts: bool = False
-    """True if what is computed for a text is kept, so that another question about it
-    takes less time."""
-
-    uses_collection: bool = False
-    """True if scores depend on all texts of a query; `raw_scores_many` then also
-    takes ``among``."""
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
@@ -142,15 +134,15 @@ class Baseline(ABC):
 
         Raises as `score_units_many`.
         """
-        return self.score_units_many([(query, text, units)])[0]
+        return self.score_units_many([(query, text, units)])[0].logits
 
     def score_units_many(
         self,
         requests: Sequence[Request],
         *,
-        cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
-    ) -> list[Scores]:
+        cancelled: Cancelled = never,
+    ) -> list[UnitScores]:
         """Logits of the units of several texts, in order: (units,) each.
 
         ``collection`` is used if scores need it.
@@ -161,7 +153,11 @@ class Baseline(ABC):
         for query, _, _ in requests:
             check_query(query)
         raw = self.raw_scores_among(requests, cancelled, collection)
-        return [self.logits(own) if len(own) else own for own in raw]
+        scores = []
+        for raw_of_text in raw:
+            logits = self.logits(raw_of_text) if len(raw_of_text) else raw_of_text
+            scores.append(UnitScores(logits))
+        return scores
 
     def raw_scores_among(
         self,
@@ -173,9 +169,17 @@ class Baseline(ABC):
         among: dict[str, Any] = {"among": collection} if self.uses_collection else {}
         return self.raw_scores_many(requests, cancelled, **among)
 
-    def segment(self, text: str) -> list[Unit]:
-        """Segment a text into the units to score."""
-        return segmenter_of(self.unit).segment(text)
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+        """Cut a text into the units to score; ``blocks`` matter for sentences alone."""
+        segmenter = segmenter_of(self.unit)
+        if blocks and self.unit == "sentence":
+            return segment_blocks(text, blocks, segmenter.segment)
+        return segmenter.segment(text)
+
+    @property
+    def unit_name(self) -> str | None:
+        """The name of ``unit``, or of the segmenter that it is."""
+        return unit_name_of(self.unit)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -207,12 +211,12 @@ class Pointwise(Baseline):
     def raw_scores_many(
         self, requests: Sequence[Request], cancelled: Cancelled = never
     ) -> Iterator[Scores]:
-        """The model's logits of `Unit.own_text`, (units,) each.
+        """The model's logits of `Unit.text_with_headings`, (units,) each.
 
         A batch may have units of several texts.
         """
         pairs = (
-            (query, unit.own_text(text))
+            (query, unit.text_with_headings(text))
             for query, text, units in requests
             for unit in units
         )
@@ -228,7 +232,10 @@ class Pointwise(Baseline):
     def _checked(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
         if not pairs:
             return np.empty(0, np.float32)
-        read = [(readable(query.strip()), readable(text)) for query, text in pairs]
+        read = [
+            (replace_surrogates(query.strip()), replace_surrogates(text))
+            for query, text in pairs
+        ]
         scores = self.score_pairs(read, cancelled)
         if not np.isfinite(scores).all():
             first = int(np.argmin(np.isfinite(scores)))
@@ -272,12 +279,6 @@ class TextCache(Generic[T]):
 
     def __reduce__(self) -> tuple[type["TextCache[T]"], tuple[int]]:
         return TextCache, (self.keep_texts,)
-
-
-def name_of(scorer: object) -> str:
-    """The name of a scorer in tables, else the name of its class in lower case."""
-    name = getattr(scorer, "name", None)
-    return name if isinstance(name, str) else type(scorer).__name__.lower()
 
 
 def log_odds(share: NDArray[np.floating]) -> Scores:
@@ -336,7 +337,9 @@ def load_by_library(
 
     ``ImportError`` without the package, else as `load`.
     """
-    library = import_extra("sentence_transformers", f"{kind} {str(model)!r}", "baselines")
+    library = import_extra(
+        "sentence_transformers", f"{kind} {str(model)!r}", "baselines"
+    )
     options["trust_remote_code"] = trusted
     return load(
         lambda path: getattr(library, kind)(path, **options), model, trusted=trusted

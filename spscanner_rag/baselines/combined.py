@@ -13,7 +13,7 @@ from spscanner_rag.baselines.base import (
     UnitKind,
     check_whole,
     log_odds,
-    name_of,
+    segmenter_of,
 )
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.file_access import TOKENIZER
@@ -26,14 +26,15 @@ from spscanner_rag.scorers import (
     Cancelled,
     Request,
     Scorer,
+    check_scorer,
     never,
     score_batch,
-    segment,
     stop_if,
 )
+from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.encoding import token_counter
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
 # units that the second stage did not read score below this; `log_odds` stays above it
@@ -50,72 +51,45 @@ class Combined(Baseline):
     trained on their own kind.
     """
 
-    uses_collection = True
-
     def __init__(
         self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None
     ) -> None:
         super().__init__("sentence" if unit is None else unit)
         for scorer in scorers:
-            if not isinstance(scorer, Scorer):
-                raise TypeError(
-                    f"{type(scorer).__name__} does not score; expected score_units(...)"
-                )
-        self.scorers = tuple(scorers)
+            check_scorer(scorer)
+        self._scorers = tuple(scorers)
         self._own_units = unit is not None
 
-    def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does.
+    @property
+    def scorers(self) -> tuple[Scorer, ...]:
+        """The scorers that this one is made of, in order."""
+        return self._scorers
+
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+        """Cut a text into ``unit``, else as the first scorer does.
 
         For sentences, see the class.
         """
-        own = segmenter_in(self) if self.unit == cut_by(self) == "sentence" else None
-        if own is not None and own.name != "sentence":
-            return own.segment(text)
-        return (
-            super().segment(text) if self._own_units else segment(self.scorers[0], text)
-        )
+        if blocks and self.unit == "sentence":
+            return segment_blocks(text, blocks, self.units_of)
+        segmenter = None
+        if self.unit == self.unit_name == "sentence":
+            segmenter = self.segmenter
+        if segmenter is not None and segmenter.name != "sentence":
+            return segmenter.segment(text)
+        if self._own_units:
+            return segmenter_of(self.unit).segment(text)
+        return self.scorers[0].units_of(text)
 
     @property
-    def keeps_texts(self) -> bool:  # type: ignore[override]
+    def unit_name(self) -> str | None:
+        """The name of ``unit`` if it was given, else of the first scorer's units."""
+        return super().unit_name if self._own_units else self.scorers[0].unit_name
+
+    @property
+    def keeps_texts(self) -> bool:
         """True if any of the scorers keeps what it computed for a text."""
-        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
-
-
-def segmenter_in(scorer: object) -> Segmenter | None:
-    """The segmenter of the first scanner in a scorer, local or remote.
-
-    None if there is none.
-    """
-    own: Segmenter | None = getattr(
-        getattr(scorer, "reading", scorer), "segmenter", None
-    )
-    if own is not None:
-        return own
-    return next(
-        (
-            found
-            for part in getattr(scorer, "scorers", ())
-            if (found := segmenter_in(part))
-        ),
-        None,
-    )
-
-
-def cut_by(scorer: object) -> str | None:
-    """The kind of units that a scorer cuts, "sentence" for a scanner's own.
-
-    None if it is unknown.
-    """
-    if getattr(scorer, "_own_units", None) is False:  # its first scorer cuts
-        return cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
-    unit = getattr(scorer, "unit", None) or getattr(
-        getattr(scorer, "reading", None), "segmenter", None
-    )
-    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
-    return (
-        "sentence" if name == "reference" else name if isinstance(name, str) else None
-    )
+        return any(scorer.keeps_texts for scorer in self.scorers)
 
 
 class Cascade(Combined):
@@ -158,7 +132,7 @@ class Cascade(Combined):
         check_whole(best=best)
         if tokens is not None:
             check_whole(tokens=tokens)
-        cuts = (cut_by(first), cut_by(second))
+        cuts = (first.unit_name, second.unit_name)
         if not self._own_units and None not in cuts and cuts[0] != cuts[1]:
             raise ValueError(
                 f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected"
@@ -166,13 +140,17 @@ class Cascade(Combined):
             )
         self.best, self.tokens = best, tokens
         bound = str(best) if tokens is None else f"{tokens}tokens"
-        self.name = f"cascade:{name_of(first)}>{name_of(second)}@{bound}"
+        self.name = f"cascade:{first.name}>{second.name}@{bound}"
 
     @cached_property
     def count_tokens(self) -> Callable[[str], int]:
         """The token counter: the second stage's if it has one, else the bundled scanner's."""
-        own = getattr(self.scorers[1], "count_tokens", None)
-        return own if callable(own) else bundled_token_counter()
+        return self.scorers[1].count_tokens or bundled_token_counter()
+
+    @property
+    def uses_collection(self) -> bool:
+        """True, since the units to read again are the best of all texts."""
+        return True
 
     def raw_scores_many(
         self,
@@ -208,14 +186,12 @@ class Cascade(Combined):
                 (query, read, [Unit(0, len(read), read)])
                 for query, text, units in requests
                 for read in (
-                    self._key_blocks(query, unit.own_text(text), cancelled)
+                    self._key_blocks(query, unit.text_with_headings(text), cancelled)
                     for unit in units
                 )
             ]
-            return np.split(
-                _joined(score_batch(self.scorers[1], asked, cancelled)), stops
-            )
-        pool = _joined(score_batch(self.scorers[0], requests, cancelled, collection))
+            return np.split(_joined(_scored(self.scorers[1], asked, cancelled)), stops)
+        pool = _joined(_scored(self.scorers[0], requests, cancelled, collection))
         read = np.zeros(len(pool), bool)
         read[rank(pool)[: self.best]] = True
         chosen: list[Request] = [
@@ -224,7 +200,7 @@ class Cascade(Combined):
                 requests, np.split(read, stops), strict=True
             )
         ]
-        again = _joined(score_batch(self.scorers[1], chosen, cancelled, collection))
+        again = _joined(_scored(self.scorers[1], chosen, cancelled, collection))
         return np.split(above_the_rest(pool, read, again), stops)
 
     def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
@@ -233,7 +209,7 @@ class Cascade(Combined):
         blocks = SentenceSegmenter().segment(text)
         if len(blocks) < 2:
             return text
-        (logits,) = score_batch(self.scorers[0], [(query, text, blocks)], cancelled)
+        (logits,) = _scored(self.scorers[0], [(query, text, blocks)], cancelled)
         starts, ends = np.array([block[:2] for block in blocks]).T
         result = ScanResult(query, text, starts, ends, logits, self.count_tokens)
         best = blocks[int(rank(logits)[0])]
@@ -245,6 +221,17 @@ class Cascade(Combined):
 
 def _joined(scores: Iterable[Scores]) -> Scores:
     return np.concatenate([np.zeros(0, np.float32), *scores])
+
+
+def _scored(
+    scorer: Scorer,
+    requests: Sequence[Request],
+    cancelled: Cancelled,
+    collection: CollectionIndex | None = None,
+) -> list[Scores]:
+    """The logits of the units of each text, (units,) each."""
+    scores = score_batch(scorer, requests, cancelled, collection)
+    return [scores_of_text.logits for scores_of_text in scores]
 
 
 def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:
@@ -301,7 +288,7 @@ class Hybrid(Combined):
         if fusion not in ("scores", "ranks"):
             raise ValueError(f"fusion is {fusion!r}; expected 'scores' or 'ranks'")
         self.fusion = fusion
-        self.name = "hybrid:" + "+".join(map(name_of, scorers))
+        self.name = "hybrid:" + "+".join(scorer.name for scorer in scorers)
 
     def raw_scores_many(
         self,
@@ -316,7 +303,7 @@ class Hybrid(Combined):
             (
                 scorer.raw_scores_among(requests, cancelled, among)
                 if isinstance(scorer, Baseline)
-                else score_batch(scorer, requests, cancelled, among)
+                else _scored(scorer, requests, cancelled, among)
             )
             for scorer in self.scorers
         ]
@@ -331,9 +318,9 @@ class Hybrid(Combined):
             )
 
     @property
-    def uses_collection(self) -> bool:  # type: ignore[override]
+    def uses_collection(self) -> bool:
         """True if any of the scorers depends on the other texts of a collection."""
-        return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)
+        return any(scorer.uses_collection for scorer in self.scorers)
 
     def _fused(self, parts: Sequence[Scores]) -> Scores:
         fuse = standardized if self.fusion == "scores" else reciprocal_ranks
@@ -347,10 +334,12 @@ class Hybrid(Combined):
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
     @property
-    def count_tokens(self) -> object:
+    def count_tokens(self) -> CountTokens | None:
         """The token counter of the first scorer that has one, else None."""
-        counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
-        return next((counter for counter in counters if counter is not None), None)
+        for scorer in self.scorers:
+            if scorer.count_tokens is not None:
+                return scorer.count_tokens
+        return None
 
 
 def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:

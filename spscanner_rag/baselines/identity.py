@@ -4,9 +4,10 @@ import hashlib
 
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer
 
 
-def identity_of(scorer: object) -> dict[str, str]:
+def identity_of(scorer: Scorer) -> dict[str, str]:
     """What identifies the scanners in a retriever, local or behind a server.
 
     Empty if it has none.
@@ -20,7 +21,7 @@ def identity_of(scorer: object) -> dict[str, str]:
     if isinstance(scorer, RemoteScanner):
         served = scorer._model  # also fails here if the server cannot be reached
         return {"checkpoint": served["sha256"], "dtype": served["dtype"]}
-    parts = enumerate(getattr(scorer, "scorers", ()), 1)
+    parts = enumerate(scorer.scorers, 1)
     return {
         f"{number}. {key}": value
         for number, part in parts

@@ -12,10 +12,18 @@ import torch
 
 from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, load
 from spscanner_rag.scan.devices import choose
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.scorers import (
+    Cancelled,
+    Request,
+    UnitScores,
+    check_query,
+    never,
+    stop_if,
+)
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Segmenter, Unit
 
 
 class Source(NamedTuple):
@@ -90,7 +98,8 @@ class Seq2Seq:
         for start in range(0, len(sources), BATCH):
             some = sources[start : start + BATCH]
             texts = [
-                readable(SEQ2SEQ_INPUT.format(**source._asdict())) for source in some
+                replace_surrogates(SEQ2SEQ_INPUT.format(**source._asdict()))
+                for source in some
             ]
             inputs = self._tokenizer(
                 texts, padding=True, return_tensors="pt", verbose=False
@@ -222,23 +231,23 @@ class Propositions(Baseline):
         self,
         requests: Sequence[Request],
         *,
-        cancelled: Cancelled = never,
         collection: object = None,
-    ) -> list[Scores]:
+        cancelled: Cancelled = never,
+    ) -> list[UnitScores]:
         """As `Baseline.score_units_many`.
 
         `NO_PROPOSITION_LOGIT` for texts without propositions.
         """
         for query, _, _ in requests:
             check_query(query)
-        return [
-            (
-                self.logits(raw)
-                if found
-                else np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
-            )
-            for found, raw in self._best_of_units(requests, cancelled)
-        ]
+        scores = []
+        for propositions, raw in self._best_of_units(requests, cancelled):
+            if propositions:
+                logits = self.logits(raw)
+            else:
+                logits = np.full(len(raw), NO_PROPOSITION_LOGIT, np.float32)
+            scores.append(UnitScores(logits))
+        return scores
 
     def raw_scores_many(
         self, requests: Sequence[Request], cancelled: Cancelled = never

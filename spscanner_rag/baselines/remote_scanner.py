@@ -23,14 +23,18 @@ from spscanner_rag.scorers import (
     Progress,
     Request,
     ScanCancelled,
+    Scorer,
+    UnitScores,
     check_query,
     checked_logits,
     never,
     words_together,
 )
 from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit, readable, units_of
+from spscanner_rag.text.surrogates import replace_surrogates
+from spscanner_rag.text.units import Unit, units_from_spans
 
 if TYPE_CHECKING:
     import httpx
@@ -62,8 +66,8 @@ class RemoteError(OSError):
     """
 
 
-class RemoteScanner:
-    """A `Scorer` that sends texts to a server.
+class RemoteScanner(Scorer):
+    """Sends texts to a server, and scores them as it does.
 
     Its results are those of the server's scanner.
 
@@ -122,8 +126,13 @@ class RemoteScanner:
         """True if logits depend on the other texts of a collection."""
         return bool(self._model["uses_collection"])
 
-    def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units of the server's checkpoint: sentences locally, other units by the server."""
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+        """Cut a text into the units of the server's checkpoint.
+
+        Sentences are cut here, other units by the server.
+        """
+        if blocks:
+            return segment_blocks(text, blocks, self.units_of)
         plain = SentenceSegmenter()
         if self._model["segmenter"] == plain.name:
             return plain.segment(text)
@@ -144,7 +153,7 @@ class RemoteScanner:
         self, query: str, text: str, units: Sequence[Unit]
     ) -> NDArray[np.float32]:
         """Logits of the units of one text: (units,)."""
-        return self.score_units_many([(query, text, units)])[0]
+        return self.score_units_many([(query, text, units)])[0].logits
 
     def score_units_many(
         self,
@@ -154,7 +163,7 @@ class RemoteScanner:
         collection: CollectionIndex | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled = never,
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[UnitScores]:
         """Logits of the units of several texts, (units,) each.
 
         With ``together``, the texts are one collection.
@@ -178,7 +187,7 @@ class RemoteScanner:
         together: bool = False,
         collection: CollectionIndex | None = None,
         progress: Progress | None = None,
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[UnitScores]:
         """`score_units_many` for use with await.
 
         Cancelling the task cancels the request.
@@ -191,13 +200,14 @@ class RemoteScanner:
                 words_together, self, [units for _, _, units in requests]
             )
         digest = None if collection is None else await self._sent(collection)
-        total, done, logits = sum(len(text) for _, text, _ in requests), 0, []
+        total, done = sum(len(text) for _, text, _ in requests), 0
+        scores: list[UnitScores] = []
         for batch in batches:
             body = {
                 "requests": [
                     {
-                        "query": readable(query),
-                        "text": readable(text),
+                        "query": replace_surrogates(query),
+                        "text": replace_surrogates(text),
                         "units": _described(text, units),
                     }
                     for query, text, units in batch
@@ -209,14 +219,12 @@ class RemoteScanner:
             most = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
             reply = await self._ask("POST", "/v1/score", body, most)
             with self._checked("/v1/score"):
-                answered = zip(reply["logits"], counts, strict=True)
-                logits += [
-                    checked_logits(self, values, count) for values, count in answered
-                ]
+                for values, count in zip(reply["logits"], counts, strict=True):
+                    scores.append(UnitScores(checked_logits(self, values, count)))
             done += sum(len(text) for _, text, _ in batch)
             if progress is not None:
                 progress(done, total)
-        return logits
+        return scores
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
         batch: list[Request] = []
@@ -431,9 +439,13 @@ def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
 
 def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | None]]:
     """Units for the server, without a text that it can cut from the document."""
-    usual = units_of(text, [(start, end) for start, end, _ in units])
+    usual = units_from_spans(text, [(start, end) for start, end, _ in units])
     return [
-        (unit.start, unit.end, None if unit == other else readable(unit.model_text))
+        (
+            unit.start,
+            unit.end,
+            None if unit == other else replace_surrogates(unit.model_text),
+        )
         for unit, other in zip(units, usual, strict=True)
     ]
 

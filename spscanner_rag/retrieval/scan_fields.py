@@ -175,7 +175,9 @@ class ScanFields(BaseModel):
             options,
             limits | {"context": "context_sentences", "merge": "merge_adjacent"},
         )
-        counter = selection.count_tokens or getattr(choice.scorer, "count_tokens", None)
+        counter = selection.count_tokens
+        if counter is None and choice.scorer is not None:
+            counter = choice.scorer.count_tokens
         if choice.scorer is not None and counter is None:
             name = type(choice.scorer).__name__
             budget_counter(selection.max_tokens, None, name)

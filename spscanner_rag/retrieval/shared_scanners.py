@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from spscanner_rag.scorers import Scorer
+from spscanner_rag.scorers import Scorer, check_scorer
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import (
@@ -104,13 +104,8 @@ class ScorerChoice(NamedTuple):
                 f"got {' and '.join(given)}; expected at most one of model, scanner and"
                 " scorer"
             )
-        if scorer is not None and (
-            isinstance(scorer, type) or not isinstance(scorer, Scorer)
-        ):
-            raise TypeError(
-                f"scorer is {type(scorer).__name__}; expected an object with"
-                " score_units(query, text, units)"
-            )
+        if scorer is not None:
+            check_scorer(scorer)
         if scanner is not None or model_kwargs:
             from spscanner_rag.scanner import Scanner
 
@@ -181,7 +176,7 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
 
     A custom segmenter is kept as it is.
     """
-    segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
+    segmenter, checkpoint = scanner.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
     bundled = not local and checkpoint.source == "default"
     own = type(segmenter).__module__.startswith("spscanner_rag.text.")

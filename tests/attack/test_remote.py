@@ -133,7 +133,7 @@ CALLS: dict[str, tuple[Callable[[RemoteScanner], object], list[bytes]]] = {
         ],
     ),
     "units": (
-        lambda remote: remote.segment(TEXT),
+        lambda remote: remote.units_of(TEXT),
         [
             b'{"units": []}',
             b'{"units": [[[0, 5]]]}',

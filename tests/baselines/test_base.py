@@ -11,7 +11,7 @@ from spscanner_rag.baselines import BM25, Cascade, Dense, Hybrid
 from spscanner_rag.baselines.base import TextCache, segmenter_of
 from spscanner_rag.files.readers.plain_text import read_markdown
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer, segment
+from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import letters
@@ -82,9 +82,9 @@ def test_a_scanner_cuts_its_own_sentences_wherever_it_stands(
     scanner = Scanner.from_pretrained(
         windowed_checkpoint, device="cpu", dtype="float32"
     )
-    units = segment(combined(scanner), SMALL_TEXT)
-    assert (units == scanner.segment(SMALL_TEXT)) is own
-    assert scanner.segment(SMALL_TEXT) != SentenceSegmenter().segment(SMALL_TEXT)
+    units = combined(scanner).units_of(SMALL_TEXT)
+    assert (units == scanner.units_of(SMALL_TEXT)) is own
+    assert scanner.units_of(SMALL_TEXT) != SentenceSegmenter().segment(SMALL_TEXT)
 
 
 KINDS = ["chunk:1", "chunk:3", "chunk", "passage", "document"]
@@ -166,7 +166,7 @@ He came in spring.
 | Lyme | 8      |
 """,
 )
-ROWS = segment(BM25(), TABLES.text, TABLES.blocks)
+ROWS = BM25().units_of(TABLES.text, TABLES.blocks)
 READ = [
     "# Prices It rained in the harbour.",
     "| town | toll | |------|------| | Lyme | 7 |",
@@ -183,10 +183,10 @@ def words(text: str) -> list[str]:
 
 
 def test_a_unit_has_its_headings_and_its_header() -> None:
-    assert [words(unit.own_text(TABLES.text)) for unit in ROWS] == list(
+    assert [words(unit.text_with_headings(TABLES.text)) for unit in ROWS] == list(
         map(words, READ)
     )
-    assert Unit(0, 1, "").own_text("ab") == "a"
+    assert Unit(0, 1, "").text_with_headings("ab") == "a"
 
 
 def test_rows_are_found_by_the_header_of_their_table() -> None:

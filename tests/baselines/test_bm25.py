@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
+from tests.fakes import logits_of
 
 WORDS = ("otter", "heron", "lynx", "marten", "stoat")
 
@@ -85,14 +86,18 @@ def test_words_are_kept_for_the_next_question_of_a_collection(
         for query in ("otter", "heron", "otter")
     ]
     expected = [
-        BM25().score_units_many(requests, collection=index) for requests in asked
+        logits_of(BM25().score_units_many(requests, collection=index))
+        for requests in asked
     ]
     cut: list[str] = []
     tokenize = bm25s.tokenize
     spy = lambda given, **options: cut.extend(given) or tokenize(given, **options)  # noqa: E731
     monkeypatch.setattr(bm25s, "tokenize", spy)
     bm25 = BM25(keep_texts=2)
-    found = [bm25.score_units_many(requests, collection=index) for requests in asked]
+    found = [
+        logits_of(bm25.score_units_many(requests, collection=index))
+        for requests in asked
+    ]
     np.testing.assert_array_equal(
         np.concatenate(found, axis=None), np.concatenate(expected, axis=None)
     )
@@ -138,7 +143,7 @@ def test_a_collection_is_scored_as_one_text(parts: list[list[str]]) -> None:
     )
     whole, units = units_of([sentence for part in parts for sentence in part])
     np.testing.assert_allclose(
-        np.concatenate([np.zeros(0), *among]),
+        np.concatenate([np.zeros(0), *logits_of(among)]),
         scorer.score_units(query, whole, units),
         rtol=1e-4,
     )
@@ -150,4 +155,4 @@ def test_a_collection_that_grows_is_counted_again() -> None:
     before = scorer.score_units_many([("otter", text, units)], collection=index)
     index.add("more", ["a lynx "] * 8)
     after = scorer.score_units_many([("otter", text, units)], collection=index)
-    assert after[0] > before[0]
+    assert after[0].logits > before[0].logits

@@ -25,7 +25,7 @@ from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_t
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.baselines.test_dense import LangChainLike
-from tests.fakes import ScoredBy
+from tests.fakes import ScoredBy, logits_of
 
 TEXT = (
     "The otter swims. A heron flies over the lake. Rain fell all day. Otters and herons"
@@ -91,10 +91,12 @@ def test_texts_asked_together_share_the_bound() -> None:
     texts = [TEXT, "A heron. The heron rests.", "Nothing is said here."]
     second = Pairs()
     cascade = Cascade(BM25(), second, best=3)
-    units = [cascade.segment(text) for text in texts]
+    units = [cascade.units_of(text) for text in texts]
     requests = [("heron", text, cut) for text, cut in zip(texts, units, strict=True)]
     logits = np.concatenate(
-        list(score_batch(cascade, requests, collection=words_together(cascade, units)))
+        logits_of(
+            score_batch(cascade, requests, collection=words_together(cascade, units))
+        )
     )
     assert len(second.read) == 3
     assert {text for _, text in second.read} <= {
@@ -102,7 +104,7 @@ def test_texts_asked_together_share_the_bound() -> None:
     }
     assert (np.sort(logits)[:-3] < np.sort(logits)[-3:].min()).all()
     alone = Pairs()
-    list(score_batch(Cascade(BM25(), alone, best=3), requests))
+    score_batch(Cascade(BM25(), alone, best=3), requests)
     assert len(alone.read) == 3 + 2 + 1, (
         "without a collection each text is one of its own"
     )
@@ -112,7 +114,7 @@ def test_keyb_reads_the_best_blocks_once_in_document_order() -> None:
     second = Pairs()
     cascade = Cascade(BM25(), second, tokens=9)
     cascade.count_tokens = lambda text: len(text.split())
-    (document,) = cascade.segment(TEXT)
+    (document,) = cascade.units_of(TEXT)
     logits = cascade.score_units("Otters and herons", TEXT, [document])
     assert second.read == [
         ("Otters and herons", "The otter swims.\nOtters and herons rest.")
@@ -172,13 +174,11 @@ def test_errors() -> None:
         Cascade(BM25(), BM25(), best=0)
     with pytest.raises(ValueError, match="tokens is 0"):
         Cascade(BM25(), BM25(), tokens=0)
-    with pytest.raises(TypeError, match="str does not score"):
+    with pytest.raises(TypeError, match="scorer is str; expected a scorer: subclass"):
         Cascade(BM25(), "crossencoder")  # type: ignore[arg-type]
     with pytest.raises(ScanCancelled):
-        list(
-            score_batch(
-                Cascade(BM25(), BM25()), [("q", TEXT, UNITS)], cancelled=lambda: True
-            )
+        score_batch(
+            Cascade(BM25(), BM25()), [("q", TEXT, UNITS)], cancelled=lambda: True
         )
     assert pickle.loads(pickle.dumps(Cascade(BM25(), BM25()))).best == 50
 
@@ -242,11 +242,12 @@ def test_with_the_scanner(tiny_scanner: Scanner) -> None:
     assert hybrid.name == "hybrid:scanner+bm25"
     assert hybrid.count_tokens == tiny_scanner.count_tokens
     assert hybrid.score_units("otter", FOUR, FOUR_UNITS).shape == (4,)
-    assert hybrid.segment(FOUR) == tiny_scanner.segment(FOUR)
+    assert hybrid.units_of(FOUR) == tiny_scanner.units_of(FOUR)
     assert (
-        Hybrid([BM25("chunk:2"), tiny_scanner]).segment("a b c")[0].model_text == "a b "
+        Hybrid([BM25("chunk:2"), tiny_scanner]).units_of("a b c")[0].model_text
+        == "a b "
     )
-    assert len(Hybrid([tiny_scanner, BM25()], unit="document").segment(FOUR)) == 1
+    assert len(Hybrid([tiny_scanner, BM25()], unit="document").units_of(FOUR)) == 1
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,9 @@ def test_a_question_is_embedded_once_a_call(
 ) -> None:
     embedder, other = LangChainLike(), BM25()
     hybrid = Hybrid([kind(embedder), other])
-    requests = [("Where do otters swim?", text, hybrid.segment(text)) for text in texts]
+    requests = [
+        ("Where do otters swim?", text, hybrid.units_of(text)) for text in texts
+    ]
     collection = (
         words_together(hybrid, [units for _, _, units in requests])
         if together
@@ -283,7 +286,7 @@ def test_a_question_is_embedded_once_a_call(
     got = hybrid.score_units_many(requests, collection=collection)
     assert embedder.questions == ["Where do otters swim?"]
     if collection is None:
-        for request, logits in zip(requests, got, strict=True):
+        for request, logits in zip(requests, logits_of(got), strict=True):
             expected = (
                 hybrid.score_units(*request) if request[2] else np.zeros(0, np.float32)
             )

@@ -25,6 +25,7 @@ from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
 from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
+from tests.fakes import logits_of
 from tests.retrieval.searching import search
 
 QUERY = "Who signed the treaty?"
@@ -117,7 +118,7 @@ def test_bad_arguments(
 ) -> None:
     options = {"device": "cpu", **arguments}
     with pytest.raises(ValueError, match=message):
-        LOADING[kind](options.pop("model", folders[kind]), **options).segment(
+        LOADING[kind](options.pop("model", folders[kind]), **options).units_of(
             "One. Two."
         )
 
@@ -125,7 +126,7 @@ def test_bad_arguments(
 def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> None:
     assert isinstance(baseline, Scorer)
     for text in TEXTS:
-        units = baseline.segment(text)
+        units = baseline.units_of(text)
         logits = baseline.score_units(QUERY, text, units)
         assert (logits.shape, logits.dtype) == ((len(units),), np.float32)
         assert np.isfinite(logits).all()
@@ -142,19 +143,20 @@ def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> N
 def test_several_texts_at_once_score_as_each_alone_and_as_its_pickle(
     baseline: Baseline,
 ) -> None:
-    requests = [(QUERY, text, baseline.segment(text)) for text in ("", *TEXTS)]
+    requests = [(QUERY, text, baseline.units_of(text)) for text in ("", *TEXTS)]
     requests.append(("who left", *requests[-1][1:]))
     again: Baseline = pickle.loads(pickle.dumps(baseline))
     assert again.name == baseline.name
-    for request, logits in zip(requests, score_batch(baseline, requests), strict=True):
+    scores = score_batch(baseline, requests)
+    for request, logits in zip(requests, logits_of(scores), strict=True):
         np.testing.assert_allclose(logits, baseline.score_units(*request), atol=1e-4)
         np.testing.assert_allclose(logits, again.score_units(*request), atol=1e-4)
 
 
 def test_cancelled(baseline: Baseline) -> None:
-    request = (QUERY, TEXTS[0], baseline.segment(TEXTS[0]))
+    request = (QUERY, TEXTS[0], baseline.units_of(TEXTS[0]))
     with pytest.raises(ScanCancelled):
-        list(score_batch(baseline, [request], lambda: True))
+        score_batch(baseline, [request], lambda: True)
 
 
 def test_in_a_search_the_spans_are_those_of_the_text(baseline: Baseline) -> None:

@@ -50,7 +50,7 @@ def reference(folder: Path, query: str, texts: list[str]) -> np.ndarray:
 def test_scores_are_the_models_logits_in_the_order_of_the_units(
     reranker: CrossEncoder, folder: Path
 ) -> None:
-    units = reranker.segment(TEXT)
+    units = reranker.units_of(TEXT)
     texts = [TEXT[unit.start : unit.end] for unit in units]
     assert texts[2] == "It rained."
     logits = reranker.score_units(QUERY, TEXT, units)
@@ -95,7 +95,7 @@ def test_infinite_logits_are_refused(
         lambda pairs, **_: np.array([np.nan if "bell" in t else 1 for _, t in pairs]),
     )
     with pytest.raises(ValueError, match="gives nan for 'The bell rang!'"):
-        reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
+        reranker.score_units(QUERY, TEXT, reranker.units_of(TEXT))
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_no_folder_s_python_runs_whatever_is_answered_at_a_prompt(
 def test_late_chunking_reads_a_unit_in_its_context(bert_folder: Path) -> None:
     text = "The keeper wrote the date. He signed the treaty. It rained."
     scorer = LateChunking(str(bert_folder))
-    units = scorer.segment(text)
+    units = scorer.units_of(text)
     scores = scorer.score_units("who signed the treaty?", text, units)
     assert len(scores) == 3
     assert np.isfinite(scores).all()
@@ -407,7 +407,7 @@ def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -
 def test_the_mean_of_the_best_cosines(
     plain: LateInteraction, bert_folder: Path
 ) -> None:
-    units = plain.segment(KEEPER)
+    units = plain.units_of(KEEPER)
     texts = [KEEPER[unit.start : unit.end] for unit in units]
     expected = by_hand(bert_folder, QUERY, texts)
     np.testing.assert_allclose(
@@ -436,7 +436,7 @@ def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[st
 def test_a_text_is_read_once_for_all(
     plain: LateInteraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    units = plain.segment(KEEPER)
+    units = plain.units_of(KEEPER)
     queries = [QUERY, "It rained.", "Who left?"]
     alone = [plain.score_units(query, KEEPER, units) for query in queries]
     read = watched(plain, monkeypatch)
@@ -446,7 +446,7 @@ def test_a_text_is_read_once_for_all(
     )
     assert len(read) == len(units) + 1
     for one, many in zip(alone, together, strict=False):
-        np.testing.assert_allclose(one, many, atol=1e-5)
+        np.testing.assert_allclose(one, many.logits, atol=1e-5)
 
 
 def test_long_units_in_pieces(
@@ -472,7 +472,7 @@ def test_stanfords_checkpoint_with_its_projection(
         stanford(tmp_path / "colbert", bert_folder, projection), device="cpu"
     )
     encoder = colbert._encoder
-    units = colbert.segment(KEEPER)
+    units = colbert.units_of(KEEPER)
     texts = [
         "It rained. The bell rang!",
         *(KEEPER[unit.start : unit.end] for unit in units),

@@ -68,7 +68,7 @@ def reference(folder: Path, query: str, text: str) -> float:
 def test_the_logit_of_the_last_token_of_the_template(
     reranker: MambaReranker, folder: Path
 ) -> None:
-    units = reranker.segment(TEXT)
+    units = reranker.units_of(TEXT)
     assert len(units) == 4
     expected = [reference(folder, QUERY, TEXT[unit.start : unit.end]) for unit in units]
     logits = reranker.score_units(f" {QUERY}\n", TEXT, units)
@@ -91,7 +91,7 @@ def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) 
     text = TEXT * 20
     reranker = loaded(folder, unit="document")
     reranker.segment_tokens = segment_tokens
-    units = reranker.segment(text)
+    units = reranker.units_of(text)
     assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
     expected = reference(folder, QUERY, text)
     assert reranker.score_units(QUERY, text, units)[0] == pytest.approx(
@@ -113,7 +113,7 @@ def test_the_first_tokens_of_a_document(
         monkeypatch.setattr(rerankers, "_PIECE_CHARACTERS", pieces)
         for tokens in (1, 20, len(offsets) - 1, len(offsets), len(offsets) + 1):
             first = loaded(folder, unit="document", document_tokens=tokens)
-            units = first.segment(text)
+            units = first.units_of(text)
             assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
             read = text[: offsets[min(tokens, len(offsets)) - 1][1]]
             expected = reranker.score_texts(QUERY, [read])
@@ -131,9 +131,9 @@ def test_cancelled_between_forward_passes(folder: Path) -> None:
         calls.append(None)
         return len(calls) > 6  # the text, its four units, and one step
 
-    request = (QUERY, TEXT, reranker.segment(TEXT))
+    request = (QUERY, TEXT, reranker.units_of(TEXT))
     with pytest.raises(ScanCancelled):
-        list(score_batch(reranker, [request], cancelled))
+        score_batch(reranker, [request], cancelled)
     assert len(calls) == 7
 
 

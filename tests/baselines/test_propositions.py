@@ -25,6 +25,7 @@ from spscanner_rag.baselines.propositions import (
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import Says, letters, propositions_by
+from tests.fakes import logits_of
 
 SENTENCES = [
     "Anna Brook kept the lighthouse.",
@@ -63,7 +64,7 @@ def test_propositions_are_tied_to_their_sentences_and_ranked() -> None:
 
 def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
     baseline = propositions_by(Says(STATEMENTS[:3]))
-    units = baseline.segment(TEXT)
+    units = baseline.units_of(TEXT)
     raw = baseline.raw_scores(QUERY, TEXT, units)
     # shared words minus 2: "the" | signed the treaty; the treaty signed in 1911 | none
     # | none
@@ -72,7 +73,7 @@ def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
     np.testing.assert_array_equal(baseline.score_units(QUERY, TEXT, units), raw)
     for larger in ("chunk", "document", "passage"):
         other = propositions_by(Says(STATEMENTS), unit=larger)
-        assert other.raw_scores(QUERY, TEXT, other.segment(TEXT)).tolist() == [3.0]
+        assert other.raw_scores(QUERY, TEXT, other.units_of(TEXT)).tolist() == [3.0]
     untied = propositions_by(Says(["Nobody knows."]))
     assert untied.raw_scores("nobody knows", TEXT, units).tolist() == [0.0] * 4, (
         "counts for the whole passage"
@@ -84,10 +85,10 @@ def test_a_text_without_propositions_comes_last() -> None:
         Says(lambda passage: "[]" if "Rain" in passage else '["Eel."]')
     )
     requests = [
-        ("eel", text, baseline.segment(text))
+        ("eel", text, baseline.units_of(text))
         for text in ("An eel. Eels!", "Rain fell. It fell.", "")
     ]
-    logits = list(score_batch(baseline, requests, lambda: False))
+    logits = logits_of(score_batch(baseline, requests, lambda: False))
     assert logits[0].tolist()[0] == -1.0
     assert logits[1].tolist() == [NO_PROPOSITION_LOGIT] * 2
     assert logits[2].tolist() == []
@@ -103,7 +104,7 @@ def test_a_scorer_keeps_its_vectors_and_its_logits() -> None:
 
     dense = Dense(embed)
     baseline = propositions_by(Says(STATEMENTS), dense)
-    units = baseline.segment(TEXT)
+    units = baseline.units_of(TEXT)
     raw = baseline.raw_scores("treaty", TEXT, units)
     alone = [
         Dense(letters).raw_scores("treaty", each, [Unit(0, len(each), each)])
@@ -151,12 +152,10 @@ def test_cancelled_between_passages() -> None:
     text, model = three_passages("0", "1", "2"), Says(STATEMENTS)
     baseline = propositions_by(model)
     with pytest.raises(ScanCancelled):
-        list(
-            score_batch(
-                baseline,
-                [("q", text, baseline.segment(text))],
-                lambda: len(model.read) == 2,
-            )
+        score_batch(
+            baseline,
+            [("q", text, baseline.units_of(text))],
+            lambda: len(model.read) == 2,
         )
     assert len(model.read) == 2
     baseline.propositions(text)

@@ -42,7 +42,7 @@ def remote(address: str) -> RemoteScanner:
 
 
 def cut(scanner: Scanner) -> list[tuple[str, str, Any]]:
-    return [(QUERY, text, scanner.segment(text)) for text in TEXTS]
+    return [(QUERY, text, scanner.units_of(text)) for text in TEXTS]
 
 
 def test_it_scores_as_the_scanner_behind_it(
@@ -50,8 +50,8 @@ def test_it_scores_as_the_scanner_behind_it(
 ) -> None:
     assert isinstance(remote, Scorer)
     for text in TEXTS:
-        units = tiny_scanner.segment(text)
-        assert remote.segment(text) == units
+        units = tiny_scanner.units_of(text)
+        assert remote.units_of(text) == units
         np.testing.assert_allclose(
             remote.score_units(QUERY, text, units),
             tiny_scanner.score_units(QUERY, text, units),
@@ -74,7 +74,7 @@ def test_collections(
     requests = cut(tiny_scanner)
     options: dict[str, Any] = {"together": kind == "together"}
     if kind == "collection":
-        others = tiny_scanner.segment("Treaties are signed. Captains are not keepers.")
+        others = tiny_scanner.units_of("Treaties are signed. Captains are not keepers.")
         cuts = [others, *(units for _, _, units in requests)]
         options["collection"] = CollectionIndex.of(
             [unit.model_text for unit in units] for units in cuts
@@ -83,7 +83,7 @@ def test_collections(
     got = remote.score_units_many(requests, **options)
     assert len(got) == len(expected) == 3
     for one, other in zip(got, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-4)
+        np.testing.assert_allclose(one.logits, other.logits, atol=1e-4)
 
 
 def test_it_is_awaited_without_a_thread_for_each(
@@ -105,7 +105,7 @@ def test_it_is_awaited_without_a_thread_for_each(
 
     for answer in asyncio.run(many()):
         for one, other in zip(answer, expected, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-4)
+            np.testing.assert_allclose(one.logits, other.logits, atol=1e-4)
 
 
 def test_a_pickle_has_no_token(

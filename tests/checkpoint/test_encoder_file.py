@@ -140,7 +140,7 @@ def test_logits_are_weighed_with_the_cosines(
     scanner = Scanner.from_pretrained(encoded_checkpoint, device="cpu", dtype="float32")
     meaning = scanner.meaning
     assert meaning is not None
-    units = scanner.segment(TEXT)
+    units = scanner.units_of(TEXT)
     cosines = meaning.cosines(
         QUESTION, meaning.vectors([unit.model_text for unit in units])
     )

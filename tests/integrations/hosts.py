@@ -23,7 +23,7 @@ from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.scorers import ScanCancelled, Scorer, UnitScores, never
 from spscanner_rag.text.units import Unit
 
 HARBOUR = (
@@ -243,7 +243,7 @@ all_four = pytest.mark.parametrize("host", ALL, ids=_name)
 both_retrievers = pytest.mark.parametrize("host", HOLDING, ids=_name)
 
 
-class WordScorer:
+class WordScorer(Scorer):
     """Scores a unit by the words that it shares with the query, and by its text, so that no two scores are equal.
 
     It looks at nothing else, so that its scores are the same for one text and for
@@ -291,7 +291,9 @@ class Slow(WordScorer):
             False,
         )
 
-    def score_units_many(self, requests: Any, cancelled: Any) -> Any:
+    def score_units_many(
+        self, requests: Any, *, collection: Any = None, cancelled: Any = never
+    ) -> list[UnitScores]:
         self.began.set()
         try:
             for _ in range(self.rounds):
@@ -299,12 +301,12 @@ class Slow(WordScorer):
                     self.cancelled = True
                     raise ScanCancelled("cancelled")
                 threading.Event().wait(0.01)
-            return [self.score_units(*request) for request in requests]
+            return [UnitScores(self.score_units(*request)) for request in requests]
         finally:
             self.ended.set()
 
 
-class Uncounted:
+class Uncounted(Scorer):
     """Scores sentences in descending order, and counts no tokens.
 
     Keeps the texts that it was given.
@@ -320,7 +322,7 @@ class Uncounted:
         return -np.arange(len(units), dtype=np.float32)
 
 
-class Reader:
+class Reader(Scorer):
     """The logit is the number of words that a unit shares with the query.
 
     Keeps texts and collection sizes.
@@ -335,30 +337,26 @@ class Reader:
     def score_units(
         self, query: str, text: str, units: Sequence[Unit]
     ) -> NDArray[np.float32]:
-        return self.score_units_many([(query, text, units)])[0]
+        return self.score_units_many([(query, text, units)])[0].logits
 
     def score_units_many(
         self,
         requests: Sequence[Any],
         *,
         collection: CollectionIndex | None = None,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> list[NDArray[np.float32]]:
+        cancelled: Callable[[], bool] = never,
+    ) -> list[UnitScores]:
         self.read += [text for _, text, _ in requests]
         self.units_of_collection.append(
             -1 if collection is None else collection.n_units
         )
         words = set(requests[0][0].lower().strip("?").split())
-        return [
-            np.array(
-                [
-                    len(words & set(text[u.start : u.end].lower().split()))
-                    for u in units
-                ],
-                np.float32,
-            )
-            for _, text, units in requests
-        ]
+        scores = []
+        for _, text, units in requests:
+            read = [set(text[unit.start : unit.end].lower().split()) for unit in units]
+            logits = np.array([len(words & own) for own in read], np.float32)
+            scores.append(UnitScores(logits))
+        return scores
 
 
 class EventLoop:

@@ -20,6 +20,7 @@ import pytest
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.retrieval.search import AT_ONCE
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer, UnitScores, never
 from tests.fakes import ScoredBy
 from tests.integrations.hosts import (
     ALL,
@@ -223,11 +224,10 @@ class Sure(WordScorer):
     says_answers = True
 
     def score_units_many(
-        self, requests: Any, *, answers: list[float | None], **_: Any
-    ) -> list[Any]:
+        self, requests: Any, *, collection: Any = None, cancelled: Any = never
+    ) -> list[UnitScores]:
         logits = [self.score_units(*request) for request in requests]
-        answers += [0.9 if max(own) > 0 else 0.2 for own in logits]
-        return logits
+        return [UnitScores(own, 0.9 if max(own) > 0 else 0.2) for own in logits]
 
 
 @all_four
@@ -387,7 +387,10 @@ def test_a_value_out_of_range_is_refused_by_name(
             "my-scanner: no such folder; expected the folder of a checkpoint, or a Hub",
         ),
         ({"model": "a", "scorer": Uncounted()}, "got model and scorer"),
-        ({"scorer": object()}, "scorer is object; expected an object with score_units"),
+        (
+            {"scorer": object()},
+            "scorer is object; expected a scorer: subclass spscanner_rag.scorers.Scorer",
+        ),
         (
             {"scorer": Uncounted(), "max_tokens": 9},
             "got 9, but Uncounted counts no tokens",
@@ -697,7 +700,7 @@ def test_cancelling_the_task_ends_the_scan(
 def test_calls_that_wait_for_a_server_wait_together(host: Host) -> None:
     calls = AT_ONCE + 4
 
-    class Waiting:
+    class Waiting(Scorer):
         calls_at_once = calls
 
         def __init__(self) -> None:

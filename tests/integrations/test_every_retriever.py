@@ -258,4 +258,4 @@ def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
         "hybrid",
         "cascade",
     )
-    assert getattr(scorer, "keeps_texts", False) == (kind in keeps)
+    assert scorer.keeps_texts == (kind in keeps)

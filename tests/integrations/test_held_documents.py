@@ -10,14 +10,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus, write_corpus
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import UnitScores
 from tests.integrations.hosts import (
     HOLDING,
     Doc,
@@ -315,7 +314,7 @@ def test_a_question_sees_the_documents_as_they_were(host: Holding) -> None:
     class Waits(Reader):
         def score_units_many(
             self, requests: Sequence[Any], **options: Any
-        ) -> list[NDArray[np.float32]]:
+        ) -> list[UnitScores]:
             began.set()
             assert go_on.wait(10)
             return super().score_units_many(requests, **options)

@@ -289,7 +289,7 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     text = "He signed the treaty. It rained all day."
     result = tiny_scanner.scan("Who signed?", text)
     assert result.tokens_read == tiny_scanner.count_tokens(text)
-    units = tiny_scanner.segment(text)
+    units = tiny_scanner.units_of(text)
     (again,) = tiny_scanner.scan_many(
         [tiny_scanner.pipeline.request("Who signed?", text, units)]
     )

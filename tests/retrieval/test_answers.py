@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spscanner_rag.retrieval.answers import GAP, kept_pieces, pruned_text
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.scorers import Scorer
 from tests.retrieval.searching import search
 
 TEXT = (
@@ -19,7 +20,7 @@ TEXT = (
 )
 
 
-class ByWord:
+class ByWord(Scorer):
     """A logit for the number of query words in a sentence, and lower for later sentences."""
 
     def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:

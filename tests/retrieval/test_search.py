@@ -18,7 +18,8 @@ from spscanner_rag.retrieval.answers import Hit
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import AT_ONCE, Selection, off_loop
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.scorers import ScanCancelled, Scorer, UnitScores, never
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.units import Unit
 from tests.fakes import EQUAL, ScoredBy
 from tests.retrieval.searching import joined, search
@@ -33,13 +34,13 @@ The bell rang twice. Then the rain began. The council had ordered a report in 19
 """
 
 
-class Words:
+class Words(Scorer):
     """Cuts at full stops; the number in a sentence, such as "a 3.", is its logit."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, list[Unit]]] = []
 
-    def segment(self, text: str) -> list[Unit]:
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
         units, start = [], 0
         while (stop := text.find(".", start)) >= 0:
             first = start + len(text[start:stop]) - len(text[start:stop].lstrip())
@@ -131,8 +132,9 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
     assert [hit.place.piece for hit in hits] == [0, 1, 2]
     asked: list[list[Unit]] = []
 
-    class Spy:
-        segment = staticmethod(scanner.segment)
+    class Spy(Scorer):
+        def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+            return scanner.units_of(text, blocks)
 
         def score_units(
             self, query: str, text: str, units: Sequence[Unit]
@@ -212,10 +214,11 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
 
     class Deaf(Words):
         def score_units_many(
-            self, requests: Any, *, cancelled: Any
-        ) -> list[NDArray[np.float32]]:
+            self, requests: Any, *, collection: Any = None, cancelled: Any = never
+        ) -> list[UnitScores]:
             done.append(len(requests))
-            return [np.zeros(len(units), np.float32) for _, _, units in requests]
+            empty = [np.zeros(len(units), np.float32) for _, _, units in requests]
+            return [UnitScores(logits) for logits in empty]
 
     with pytest.raises(ScanCancelled):
         search(

@@ -23,7 +23,6 @@ from spscanner_rag.scorers import (
     Scorer,
     check_query,
     score_batch,
-    segment,
     words_together,
 )
 from spscanner_rag.text.blocks import segment_blocks
@@ -241,7 +240,7 @@ def _ask(
     collection = None
     if len(documents) > 1:
         collection = words_together(
-            scorer, (segment(scorer, each.text, each.blocks) for each in documents)
+            scorer, (scorer.units_of(each.text, each.blocks) for each in documents)
         )
     _timed(
         scorer, query, TextFile("", WARM_UP), None
@@ -251,7 +250,7 @@ def _ask(
         started()
         units, logits, taken = _timed(scorer, query, document, collection)
         seconds.append(taken)
-        kept = getattr(scorer, "keeps_texts", False)
+        kept = scorer.keeps_texts
         again.append(_timed(scorer, query, document, collection)[2] if kept else taken)
         results.append(ScanResult(query, document.text, *Spans.of(units), logits))
     best = select_together(documents, results, Selection(top_k=number, order="score"))
@@ -263,11 +262,11 @@ def _timed(
 ) -> tuple[list[Unit], NDArray[np.float32], float]:
     """The units of a document, their logits, and the seconds for cutting and scoring."""
     began = time.perf_counter()
-    units = segment(scorer, document.text, document.blocks)
-    logits = next(
-        score_batch(scorer, [(query, document.text, units)], collection=collection)
+    units = scorer.units_of(document.text, document.blocks)
+    (scores,) = score_batch(
+        scorer, [(query, document.text, units)], collection=collection
     )
-    return units, logits, time.perf_counter() - began
+    return units, scores.logits, time.perf_counter() - began
 
 
 def _comparison(
@@ -319,9 +318,8 @@ def _counter(
         name = count_tokens if isinstance(count_tokens, str) else "the counter given"
         return name, resolve_counter(count_tokens)
     for name, scorer in scorers.items():
-        own = getattr(scorer, "count_tokens", None)
-        if callable(own):
-            return name, resolve_counter(own)
+        if scorer.count_tokens is not None:
+            return name, resolve_counter(scorer.count_tokens)
     from spscanner_rag.baselines.combined import bundled_token_counter
 
     return "the bundled checkpoint", bundled_token_counter()

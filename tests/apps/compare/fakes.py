@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.units import Unit
 from tests.fakes import ScoredBy
 
@@ -17,8 +18,11 @@ class Cutting(ScoredBy):
         super().__init__(logits)
         self.unit = unit
 
-    def segment(self, text: str) -> list[Unit]:
-        return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
+    def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+        segmenter = segmenter_of(self.unit)  # type: ignore[arg-type]
+        if blocks and self.unit == "sentence":
+            return segment_blocks(text, blocks, segmenter.segment)
+        return segmenter.segment(text)
 
 
 FIRST = Cutting(lambda query, text, units: range(0, -len(units), -1))

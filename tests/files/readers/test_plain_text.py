@@ -8,10 +8,10 @@ from spscanner_rag import Scanner
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.plain_text import blocks_of, read_markdown
 from spscanner_rag.files.reading import read_bytes
-from spscanner_rag.scorers import segment
 from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.fakes import EQUAL
 
 BOOK = """---
 title: A book
@@ -362,8 +362,8 @@ def test_each_part_of_a_long_turn_is_read_with_its_speaker(
     )
     document, units = units_of("a.txt", text)
     assert len(units) == 60
-    assert segment(object(), text) == units  # type: ignore[arg-type]
-    assert [unit[:2] for unit in tiny_scanner.segment(text)] == [
+    assert EQUAL.units_of(text) == units  # type: ignore[arg-type]
+    assert [unit[:2] for unit in tiny_scanner.units_of(text)] == [
         unit[:2] for unit in units
     ]
     for unit in units:

@@ -13,6 +13,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
+from spscanner_rag.scorers import Scorer
 from tests.fakes import ScoredBy
 
 QUERY = "Who signed the treaty?"
@@ -113,7 +114,7 @@ def test_a_scan_that_is_cancelled_ends_its_events(
 ) -> None:
     started, release = threading.Event(), threading.Event()
 
-    class Slow:
+    class Slow(Scorer):
         def score_units(self, query: str, text: str, units: Any) -> Any:
             started.set()
             release.wait(10)

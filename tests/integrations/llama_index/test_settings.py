@@ -18,6 +18,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer
 
 QUERY = "Who signed the treaty?"
 NODE = TextNode(
@@ -26,7 +27,7 @@ NODE = TextNode(
 TOKEN = "hf_a-secret-token"
 
 
-class PlainScorer:
+class PlainScorer(Scorer):
     """It can be pickled, and cannot count tokens."""
 
     def score_units(self, query: str, text: str, units: Any) -> Any:

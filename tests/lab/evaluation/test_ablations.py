@@ -7,7 +7,7 @@ import pytest
 from spscanner_lab.evaluation.ablations import CONTEXTS, Chunked, ablations
 from spscanner_rag import Scanner
 from spscanner_rag.baselines.settings import Setting, settings_of
-from spscanner_rag.scorers import Request
+from spscanner_rag.scorers import Request, UnitScores
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.fakes import words
@@ -45,7 +45,7 @@ TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons res
 
 def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
     alone = Chunked(tiny_scanner, 1)
-    units = tiny_scanner.segment(TEXT)
+    units = tiny_scanner.units_of(TEXT)
     got = alone.score_units("Which otter?", TEXT, units)
     expected = [
         tiny_scanner.scan("Which otter?", TEXT[unit.start : unit.end]).logits[0]
@@ -70,9 +70,10 @@ def test_chunks_are_as_long_as_they_may_be(most: int, chunks: list[int]) -> None
 
         def score_units_many(
             self, requests: Sequence[Request], cancelled: object
-        ) -> list[list[float]]:
+        ) -> list[UnitScores]:
             read.extend((text, len(units)) for _, text, units in requests)
-            return [[0.0] * len(units) for _, _, units in requests]
+            empty = [np.zeros(len(units), np.float32) for _, _, units in requests]
+            return [UnitScores(logits) for logits in empty]
 
     units = SentenceSegmenter().segment(TEXT)
     Chunked(Reads(), most).score_units("Which otter?", TEXT, units)  # type: ignore[arg-type]
@@ -104,7 +105,7 @@ def test_a_published_scanner_reads_its_own_units_alone(
     )
     alone, chunks = (Chunked(scanner, tokens) for tokens in CONTEXTS.values())
     text = "It rained.\n   It froze. We left.\n\n" * 30
-    units = scanner.segment(text)
+    units = scanner.units_of(text)
     assert any(unit.model_text.strip() != text[unit.start : unit.end] for unit in units)
     got = alone.score_units("Which day?", text, units[:3])
     for unit, logit in zip(units, got, strict=False):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import Request
+from spscanner_rag.scorers import Request, Scorer, UnitScores
 from spscanner_rag.text.units import Unit
 
 TEXT = (
@@ -39,7 +39,7 @@ def page(animal: str) -> Document:
     return Document(animal, "wild", f"On {animal}s", text, (question,), split="dev")
 
 
-class Given:
+class Given(Scorer):
     """Scores units by the best of their words, and keeps the questions and texts that it is given."""
 
     def __init__(self, **scores: float) -> None:
@@ -62,7 +62,7 @@ class Given:
         return np.array(found, np.float32)
 
 
-class Counting:
+class Counting(Scorer):
     """Keeps the number of texts that it is given, and of units in the collection's index."""
 
     uses_collection = True
@@ -74,12 +74,15 @@ class Counting:
         self,
         requests: Sequence[Request],
         *,
-        cancelled: object,
+        cancelled: object = None,
         collection: CollectionIndex | None = None,
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[UnitScores]:
         self.asked.append(
             (len(requests), None if collection is None else collection.n_units)
         )
-        return [np.zeros(len(units), np.float32) for _, _, units in requests]
+        return [UnitScores(self.score_units(*request)) for request in requests]
 
-    score_units = None
+    def score_units(
+        self, query: str, text: str, units: Sequence[Unit]
+    ) -> NDArray[np.float32]:
+        return np.zeros(len(units), np.float32)

@@ -21,6 +21,7 @@ from spscanner_lab.in_context.block_search import (
 from spscanner_lab.in_context.model import BlockSearchModel, digits_of
 from spscanner_rag.baselines.names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
+from tests import fakes
 from tests.lab.in_context.conftest import TEXTS, with_settings
 
 TEXT = "\n\n".join(TEXTS)
@@ -105,7 +106,7 @@ def test_texts_with_one_query_are_one_corpus_that_is_read_once(
     model: BlockSearchModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scorer = BlockSearch(model, "document")
-    requests = [(QUERY, text, scorer.segment(text)) for text in TEXTS]
+    requests = [(QUERY, text, scorer.units_of(text)) for text in TEXTS]
     read, original = list[int](), BlockSearchModel.read_documents
     monkeypatch.setattr(
         BlockSearchModel,
@@ -115,7 +116,7 @@ def test_texts_with_one_query_are_one_corpus_that_is_read_once(
         ),
     )
     empty = (QUERY, " ", [])
-    scored = list(score_batch(scorer, [*requests[:2], empty, *requests[2:]]))
+    scored = fakes.logits_of(score_batch(scorer, [*requests[:2], empty, *requests[2:]]))
     again = scorer.score_units_many(
         [("Who else?", text, units) for _, text, units in requests]
     )
@@ -144,7 +145,7 @@ def test_long_units_are_cut_and_said(
     text = "word " * 400 + "\n\nshort"
     scorer = BlockSearch(model)
     with caplog.at_level(logging.WARNING):
-        assert len(scorer.score_units(QUERY, text, scorer.segment(text))) == 2
+        assert len(scorer.score_units(QUERY, text, scorer.units_of(text))) == 2
     assert "1 of 2 units are longer than 300 tokens and were cut" in caplog.text
 
 
@@ -155,9 +156,9 @@ def test_by_name_from_a_folder_and_errors(
     scorer = scorer_of(f"blocksearch:{tmp_path}")
     assert isinstance(scorer, BlockSearch)
     assert [
-        TEXT[unit.start : unit.end] for unit in BlockSearch(model).segment(TEXT)
+        TEXT[unit.start : unit.end] for unit in BlockSearch(model).units_of(TEXT)
     ] == TEXTS
-    units = scorer.segment(TEXT)
+    units = scorer.units_of(TEXT)
     ours = BlockSearch(model, "sentence").score_units(QUERY, TEXT, units)
     np.testing.assert_allclose(scorer.score_units(QUERY, TEXT, units), ours, atol=1e-4)
     copy = pickle.loads(pickle.dumps(scorer))
