@@ -181,6 +181,7 @@ class ScanResult:
         merge: bool = False,
         diversity: float = 1.0,
         always_keep: AlwaysKeep | None = None,
+        require_answer: float | None = None,
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
@@ -227,12 +228,15 @@ class ScanResult:
             Sentences in which one of these regular expressions is found, or for which
             the function returns true, are also kept, whatever their score, and before
             all others: dates, amounts, identifiers.
+        require_answer : float, optional
+            The lowest probability that the text answers the query, from 0 to 1, at
+            which anything is selected: see ``answerable``.
 
         Raises
         ------
         ValueError
-            If an argument is out of range, or if ``max_tokens`` is given and there is
-            no token counter.
+            If an argument is out of range, if ``max_tokens`` is given and there is no
+            token counter, or if ``require_answer`` is given and ``answerable`` is None.
         """
         return self.selected(
             Selection(
@@ -245,6 +249,7 @@ class ScanResult:
                 merge=merge,
                 diversity=diversity,
                 always_keep=always_keep,
+                require_answer=require_answer,
             )
         )
 
@@ -265,6 +270,8 @@ class ScanResult:
         ``owners``, (n,), has the index of each sentence's text, for
         ``selection.top_k_per_text``.
         """
+        if not self.may_answer(selection.require_answer):
+            return np.zeros(0, np.int64)
         picks = self._best(selection, owners)
         if selection.always_keep is None:
             return picks
@@ -276,6 +283,22 @@ class ScanResult:
         ]
         first = np.array(kept, np.int64)[rank(self.logits[kept])]
         return np.concatenate([first, picks[~np.isin(picks, first)]])
+
+    def may_answer(self, least_probability: float | None) -> bool:
+        """Whether the text answers the query with at least this probability.
+
+        None is no bound. Raises ``ValueError`` for a bound if the probability is not
+        known.
+        """
+        if least_probability is None:
+            return True
+        if self.answerable is None:
+            raise ValueError(
+                "require_answer: this result does not have the probability that its"
+                " text answers; expected that of a scanner with its own encoder, such"
+                " as the bundled one: use that, or threshold instead"
+            )
+        return self.answerable >= least_probability
 
     def _best(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None
@@ -376,6 +399,7 @@ class ScanResult:
         diversity: float = 1.0,
         cite: bool = False,
         always_keep: AlwaysKeep | None = None,
+        require_answer: float | None = None,
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
@@ -385,9 +409,17 @@ class ScanResult:
         run of sentences, and a list of their places such as "[1] report.pdf, page 12"
         follows the last; ``max_tokens`` counts neither.
         """
-        budget = max_tokens, count_tokens
         chosen = self.select(
-            top_k, threshold, *budget, context, "document", True, diversity, always_keep
+            top_k=top_k,
+            threshold=threshold,
+            max_tokens=max_tokens,
+            count_tokens=count_tokens,
+            context=context,
+            order="document",
+            merge=True,
+            diversity=diversity,
+            always_keep=always_keep,
+            require_answer=require_answer,
         )
         if not cite or not chosen:
             return "\n".join(passage.text for passage in chosen)
@@ -525,6 +557,7 @@ class Together:
     """
 
     def __init__(self, results: Sequence[ScanResult]) -> None:
+        self.results = results
         ends = accumulate(
             len(result.text) + len(_BETWEEN_TEXTS) for result in results[:-1]
         )
@@ -553,8 +586,12 @@ class Together:
     def select(self, selection: Selection) -> list[tuple[int, Passage]]:
         """Pairs of a document's index and a passage.
 
-        ``ValueError`` for a budget without a token counter.
+        ``ValueError`` for a budget without a token counter, and for ``require_answer``
+        if a result does not know whether its text answers. Texts below
+        ``require_answer`` take part as if they had no sentence.
         """
+        if selection.require_answer is not None:
+            return self._select_from_answering(selection)
         found = []
         for passage in self.joined.selected(selection, self._owners):
             number = bisect_right(self._offsets, passage.start) - 1
@@ -564,6 +601,24 @@ class Together:
             )
             found.append((number, replace(passage, start=start, end=end)))
         return found
+
+    def _select_from_answering(self, selection: Selection) -> list[tuple[int, Passage]]:
+        results: list[ScanResult] = []
+        for result in self.results:
+            if not result.may_answer(selection.require_answer):
+                result = _without_sentences(result)
+            results.append(result)
+        return Together(results).select(replace(selection, require_answer=None))
+
+
+def _without_sentences(result: ScanResult) -> ScanResult:
+    return replace(
+        result,
+        starts=result.starts[:0],
+        ends=result.ends[:0],
+        logits=result.logits[:0],
+        blocks=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.words import index_words
+from spscanner_rag.results.selection_options import (
+    SelectionOption,
+    options_of,
+    selection_option,
+)
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
@@ -31,74 +36,169 @@ ELBOW_BOUNDS = (
 _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 
+def is_integer(value: object) -> TypeGuard[int]:
+    """True for a whole number of Python or numpy that is not a bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return value is None or (is_integer(value) and value >= 1)
+
+
+def _is_number_of_neighbours(value: object) -> bool:
+    return is_integer(value) and value >= 0
+
+
+def _within_1(value: object) -> bool:
+    is_number = is_integer(value) or isinstance(value, float | np.floating)
+    return is_number and bool(0 <= value <= 1)  # type: ignore[operator]
+
+
+def _is_share_or_none(value: object) -> bool:
+    return value is None or _within_1(value)
+
+
+def _is_top_k(value: object) -> bool:
+    if isinstance(value, str):
+        return _elbow_bounds(value) is not None
+    is_share = _within_1(value) and 0 < value < 1  # type: ignore[operator]
+    return is_share or _is_count(value)
+
+
+def _is_counter(value: object) -> bool:
+    check_counter(value)  # its errors say what is wrong with an encoding's name
+    return True
+
+
+def _is_order(value: object) -> bool:
+    return isinstance(value, str) and value in get_args(Order)
+
+
+def _can_keep(always_keep: object) -> bool:
+    if not isinstance(always_keep, Sequence) or isinstance(always_keep, str):
+        return always_keep is None or callable(always_keep)
+    for pattern in always_keep:
+        if not isinstance(pattern, str):
+            return False
+        try:
+            re.compile(pattern)
+        except re.error:
+            return False
+    return len(always_keep) > 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The arguments of `ScanResult.select`, checked: a ``ValueError`` begins with the name of the first bad one.
+    """The options of a selection, checked.
+
+    Every program that offers a selection makes its own options from these fields: their
+    names, types, bounds, defaults and meanings are in `SELECTION_OPTIONS`. Raises
+    ``ValueError`` that begins with the name of the first bad one.
 
     In a selection from several texts, ``top_k`` and ``max_tokens`` hold for all of them
     together, and ``top_k_per_text`` is the maximum number of sentences of each, without
     neighbours.
+
+    Examples
+    --------
+    >>> Selection(top_k=3, order="score").top_k
+    3
+    >>> Selection(threshold=1.5)
+    Traceback (most recent call last):
+    ValueError: threshold: got 1.5; expected a score from 0 to 1, or None: ...
     """
 
-    top_k: float | str | None = 50
-    threshold: float | None = None
-    max_tokens: int | None = None
-    count_tokens: CountTokens | str | None = None
-    context: int = 0
-    order: Order = "document"
-    merge: bool = False
-    diversity: float = 1.0
-    top_k_per_text: int | None = None
-    always_keep: AlwaysKeep | None = None
+    top_k: float | str | None = selection_option(
+        50,
+        'Most sentences: a number, a share of all below 1 (at least 10), or "elbow" or'
+        ' "elbow:5-30" (those above the steepest drop of the scores).',
+        plain_kind=int | float | str | None,
+        is_valid=_is_top_k,
+        expected="an integer of at least 1, a share of the sentences between 0 and 1"
+        ' (both excluded), "elbow" or "elbow:5-30", or None for all',
+    )
+    threshold: float | None = selection_option(
+        None,
+        "Lowest score, from 0 to 1, inclusive.",
+        least=0,
+        most=1,
+        is_valid=_is_share_or_none,
+        expected="a score from 0 to 1, or None: a score is the sigmoid of a logit, so"
+        " 0.5 stands for logit 0",
+    )
+    max_tokens: int | None = selection_option(
+        None,
+        "Token budget for everything that is returned, the best sentences first.",
+        least=1,
+        is_valid=_is_count,
+        expected="an integer of at least 1, or None for no budget",
+    )
+    count_tokens: CountTokens | str | None = selection_option(
+        None,
+        "What the token budget counts: a tiktoken encoding such as o200k_base; default:"
+        " the model's tokens.",
+        plain_kind=str | None,
+        is_valid=_is_counter,
+        expected="a callable or the name of a tiktoken encoding",
+    )
+    context: int = selection_option(
+        0,
+        "Neighbours on each side of a sentence, on top of the most sentences.",
+        least=0,
+        is_valid=_is_number_of_neighbours,
+        expected="the number of neighbours on each side, an integer of at least 0",
+    )
+    order: Order = selection_option(
+        "document",
+        "score: best first; document: as in the document.",
+        choices=get_args(Order),
+        is_valid=_is_order,
+        expected='"document" or "score" (best first)',
+    )
+    merge: bool = selection_option(
+        False,
+        "Make one passage of each run of adjacent sentences.",
+        is_valid=lambda value: isinstance(value, bool | np.bool_),
+        expected="True or False",
+    )
+    diversity: float = selection_option(
+        1.0,
+        "From 0 to 1; below 1, sentences that repeat better ones are passed over.",
+        least=0,
+        most=1,
+        is_valid=_within_1,
+        expected="a number from 0 to 1; 1 ignores whether sentences repeat each other",
+    )
+    top_k_per_text: int | None = selection_option(
+        None,
+        "Most sentences of each text, without neighbours.",
+        least=1,
+        of_several=True,
+        is_valid=_is_count,
+        expected="an integer of at least 1, or None for no limit",
+    )
+    always_keep: AlwaysKeep | None = selection_option(
+        None,
+        "Regular expressions: a sentence in which one is found is kept, whatever its"
+        " score.",
+        plain_kind=list[str] | None,
+        is_valid=_can_keep,
+        expected=r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function'
+        " of a sentence, or None",
+    )
+    require_answer: float | None = selection_option(
+        None,
+        "Lowest probability, from 0 to 1, that a text answers the question; of other"
+        " texts, nothing is selected.",
+        least=0,
+        most=1,
+        is_valid=_is_share_or_none,
+        expected="a probability from 0 to 1, or None",
+    )
 
     def __post_init__(self) -> None:
-        def check(name: str, valid: object, expected: str) -> None:
-            if not valid:
-                raise ValueError(
-                    f"{name}: got {getattr(self, name)!r:.80}; expected {expected}"
-                )
-
-        count, top_k = "an integer of at least 1", self.top_k
-        share = _within_1(top_k) and 0 < top_k < 1  # type: ignore[operator]
-        elbow = isinstance(top_k, str) and _elbow_bounds(top_k)
-        shares = (
-            'a share of the sentences between 0 and 1 (both excluded), "elbow" or'
-            ' "elbow:5-30"'
-        )
-        check(
-            "top_k",
-            share or elbow or _counts(top_k),
-            f"{count}, {shares}, or None for all",
-        )
-        meaning = "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
-        scored = self.threshold is None or _within_1(self.threshold)
-        check("threshold", scored, f"a score from 0 to 1, or None: {meaning}")
-        check("max_tokens", _counts(self.max_tokens), f"{count}, or None for no budget")
-        check_counter(self.count_tokens)
-        near = is_integer(self.context) and self.context >= 0
-        check(
-            "context",
-            near,
-            "the number of neighbours on each side, an integer of at least 0",
-        )
-        known = isinstance(self.order, str) and self.order in get_args(Order)
-        check("order", known, '"document" or "score" (best first)')
-        check("merge", isinstance(self.merge, bool | np.bool_), "True or False")
-        ignores = "1 ignores whether sentences repeat each other"
-        check(
-            "diversity", _within_1(self.diversity), f"a number from 0 to 1; {ignores}"
-        )
-        check(
-            "top_k_per_text",
-            _counts(self.top_k_per_text),
-            f"{count}, or None for no limit",
-        )
-        patterns = r'a list of regular expressions, such as ["\\d{4}-\\d\\d"]'
-        check(
-            "always_keep",
-            _can_keep(self.always_keep),
-            f"{patterns}, a function of a sentence, or None",
-        )
+        for name, option in SELECTION_OPTIONS.items():
+            option.check(getattr(self, name))
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
@@ -143,15 +243,8 @@ class Selection:
         return min(max(share, MINIMUM_OF_A_SHARE), n_sentences)
 
 
-def _can_keep(always_keep: object) -> bool:
-    if not isinstance(always_keep, Sequence) or isinstance(always_keep, str):
-        return always_keep is None or callable(always_keep)
-    try:
-        return bool(always_keep) and all(
-            isinstance(own, str) and re.compile(own) for own in always_keep
-        )
-    except re.error:
-        return False
+SELECTION_OPTIONS: dict[str, SelectionOption] = options_of(Selection)
+"""The options of a selection by name, from which each program makes its own."""
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -167,21 +260,6 @@ def rank(logits: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     Among equal ones the earlier sentence first.
     """
     return np.argsort(-logits, kind="stable").astype(np.int64)
-
-
-def is_integer(value: object) -> TypeGuard[int]:
-    """True for a whole number of Python or numpy that is not a bool."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _counts(value: object) -> bool:
-    return value is None or (is_integer(value) and value >= 1)
-
-
-def _within_1(value: object) -> bool:
-    return (is_integer(value) or isinstance(value, float | np.floating)) and bool(
-        0 <= value <= 1
-    )
 
 
 def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
