@@ -123,14 +123,10 @@ class _Shown:
 
     def blocks(self) -> Iterator[_Block]:
         """The text in blocks, which end at the end of a paragraph, or inside one that is far too long."""
-        breaks, result = Breaks(self.text), self.scanned.result
-        block, cursor = (
-            _Block(0, []),
-            0,
-        )  # the open block, and the end of the text so far
-        for start, end in zip(
-            result.starts.tolist(), result.ends.tolist(), strict=True
-        ):
+        breaks = Breaks(self.text)
+        block = _Block(0, [])
+        cursor = 0  # the end of the text so far
+        for start, end in self.scanned.spans():
             cut = _cut(breaks, cursor, start, start - block.at)
             if cut is not None:  # the end of the block shows the line break at the cut
                 block.parts.append((breaks.html(cursor, cut), None))

@@ -25,20 +25,48 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ScannedDocument:
-    """A document and its ``passages``: selected sentences and neighbours, in the requested order.
+    """A document and its selected passages.
 
-    ``ranks`` maps the start of each selected sentence to its rank, from 1, among those
-    of all documents.
+    Parameters
+    ----------
+    document : TextFile
+    result : ScanResult
+    passages : tuple of Passage
+        Selected sentences and neighbours, in the requested order. If they were merged,
+        each is a run of sentences of which at least one was selected.
+    ranks : mapping of int to int
+        From the start of each selected sentence, or of each merged passage, to its
+        rank, from 1, among those of all documents.
+    merged : bool, default False
     """
 
     document: TextFile
     result: ScanResult
     passages: tuple[Passage, ...]
     ranks: Mapping[int, int]
+    merged: bool = False
 
     def number(self, passage: Passage) -> int:
-        """The index of the sentence of an unmerged passage, from 0."""
+        """The index of the first sentence of a passage, from 0."""
         return int(np.searchsorted(self.result.starts, passage.start))
+
+    def logit(self, passage: Passage) -> float:
+        """The highest logit of the passage's sentences."""
+        first, stop = np.searchsorted(
+            self.result.starts, (passage.start, passage.end)
+        ).tolist()
+        return float(self.result.logits[first:stop].max())
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """The spans of all sentences, those of a merged passage as one."""
+        end_of_passage = {passage.start: passage.end for passage in self.passages}
+        covered = 0
+        starts = self.result.starts.tolist()
+        ends = self.result.ends.tolist()
+        for start, end in zip(starts, ends, strict=True):
+            if start >= covered:
+                covered = end_of_passage.get(start, end)
+                yield start, covered
 
     @cached_property
     def picks(self) -> tuple[Passage, ...]:
@@ -51,24 +79,28 @@ class ScannedDocument:
 def select_together(
     documents: Sequence[TextFile], results: Sequence[ScanResult], selection: Selection
 ) -> list[ScannedDocument]:
-    """Select from several documents together, without ``merge``; see `Together`.
+    """Select from several documents together; see `Together`.
 
     Documents keep their order.
     """
     together = Together(results)
-    best = together.select(replace(selection, context=0, merge=False, order="score"))
+    ranking = replace(selection, order="score")
+    if not selection.merge:
+        ranking = replace(ranking, context=0)
+    best = together.select(ranking)
     ranks: list[dict[int, int]] = [{} for _ in results]
     for place, (number, pick) in enumerate(best, start=1):
         ranks[number][pick.start] = place
     passages: list[list[Passage]] = [[] for _ in results]
     for number, passage in together.select(selection):
         passages[number].append(passage)
-    return [
-        ScannedDocument(document, result, tuple(own), ranked)
-        for document, result, own, ranked in zip(
-            documents, results, passages, ranks, strict=True
+    scanned: list[ScannedDocument] = []
+    for number, (document, result) in enumerate(zip(documents, results, strict=True)):
+        selected = tuple(passages[number])
+        scanned.append(
+            ScannedDocument(document, result, selected, ranks[number], selection.merge)
         )
-    ]
+    return scanned
 
 
 UNCLEAR = 0.25
@@ -156,7 +188,7 @@ def _passages(
             "end": end,
             "rank": rank,
             "score": passage.score,
-            "logit": float(scanned.result.logits[scanned.number(passage)]),
+            "logit": scanned.logit(passage),
             "neighbour": rank is None,
             "text": passage.text,
         }

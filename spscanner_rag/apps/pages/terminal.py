@@ -129,6 +129,9 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
             else "it has none"
         )
         console.print(Text(f"No sentence was selected; {highest}."))
+    if scanned.merged:
+        _print_merged(console, scanned)
+        return
     for best, first, last in _stretches(scanned):
         console.print()
         place = scanned.document.where(int(result.starts[best]))
@@ -139,6 +142,15 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
                 (ranks[start], float(result.scores[number])) if start in ranks else None
             )
             print_sentence(console, scanned.document.text[start:end], facts)
+
+
+def _print_merged(console: Console, scanned: ScannedDocument) -> None:
+    for passage in scanned.picks:
+        console.print()
+        place = scanned.document.where(passage.start)
+        console.print(line_of(console, place, "cyan"), soft_wrap=True)
+        facts = (scanned.ranks[passage.start], passage.score)
+        print_sentence(console, passage.text, facts)
 
 
 def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
