@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.blocks import Block, segment_blocks, turns_of
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # most scorers need neither torch nor a stemmer

@@ -27,7 +27,8 @@ from spscanner_rag.scorers import (
     unit_name_of,
 )
 from spscanner_rag.system.install_hints import import_extra
-from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.spans import spans_between, trim_span
 from spscanner_rag.text.surrogates import replace_surrogates

@@ -31,7 +31,8 @@ from spscanner_rag.scorers import (
     score_batch,
     stop_if,
 )
-from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.encoding import token_counter
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens

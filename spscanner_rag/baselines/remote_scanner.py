@@ -31,7 +31,8 @@ from spscanner_rag.scorers import (
     words_together,
 )
 from spscanner_rag.system.install_hints import import_extra
-from spscanner_rag.text.blocks import Block, segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.units import Unit, units_from_spans

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
 from spscanner_rag.files.reading import read_bytes
-from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from tests.attack.conftest import Attempt, assert_one_line
 from tests.attack.hostile_files import SHAPES, hostile_file, pdf_of_equal_pages

@@ -25,7 +25,7 @@ from spscanner_rag.scorers import (
     score_batch,
     words_together,
 )
-from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
 from spscanner_rag.text.units import Unit

@@ -8,7 +8,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.plain_text import blocks_of, read_markdown
 from spscanner_rag.files.reading import read_bytes
-from spscanner_rag.text.blocks import segment_blocks
+from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.fakes import EQUAL
