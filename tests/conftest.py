@@ -44,7 +44,7 @@ from tokenizers import (
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
-from spscanner_rag.encoder.sentences import TokenEncoder
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.retrieval import shared_scanners

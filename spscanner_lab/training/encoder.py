@@ -20,13 +20,11 @@ from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
-from spscanner_rag.encoder.meaning import CrossReader, Sentences, laid_around
-from spscanner_rag.encoder.sentences import (
-    WINDOW_TOKENS,
-    SentenceVectors,
-    TokenEncoder,
-    TokenizedSentences,
-)
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.cross_windows import (SentenceTokens, windows_around)
+from spscanner_rag.encoder.token_windows import (WINDOW_TOKENS, TokenizedSentences)
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.folding import fold_units, folded
@@ -240,7 +238,7 @@ class EncoderTraining(Finetuning):
     Every step draws two stretches from one source, each source equally often.
 
     The loss of a question is `question_loss` over scaled cosines with the sentences of
-    both stretches, as in contrastive training. Sentences of the other stretch must stay
+    both stretches, as in contrastive training. SentenceTokens of the other stretch must stay
     below the threshold or, for a question that its document leaves open, those of its
     own stretch.
     """
@@ -386,7 +384,7 @@ class CrossTraining(Finetuning):
             0, NOISE, len(sentences)
         )
         if id(sentences) not in self._vectors:
-            self._vectors[id(sentences)] = self._encoder.read(
+            self._vectors[id(sentences)] = self._encoder.vectors_of_tokens(
                 TokenizedSentences.of(sentences)
             )
         states = (
@@ -398,8 +396,8 @@ class CrossTraining(Finetuning):
         likely = np.argsort(-(cosines + noise))[:_DRAWN].tolist()
         first = rng.sample(sorted(answers), min(2, len(answers)))
         order = [*first, *(number for number in likely if number not in first)]
-        tokens = Sentences(len(sentences), sentences.__getitem__, reader.window_tokens)
-        laid = laid_around(order, tokens, WINDOWS)
+        tokens = SentenceTokens(len(sentences), sentences.__getitem__, reader.window_tokens)
+        laid = windows_around(order, tokens, WINDOWS)
         marked = [number in answers for window in laid for number in range(*window)]
         windows = [[tokens[number] for number in range(*window)] for window in laid]
         return question.ids[: reader.question_tokens], windows, torch.tensor(marked)

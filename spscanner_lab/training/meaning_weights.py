@@ -30,14 +30,11 @@ from spscanner_lab.training.model_card import write_model_card
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint
 from spscanner_rag.encoder.bert import restored
-from spscanner_rag.encoder.meaning import (
-    LOWEST,
-    CrossReader,
-    Meaning,
-    MeaningWeights,
-    one_answers,
-    unrelated_cosines,
-)
+from spscanner_rag.encoder.meaning import (LOWEST, Meaning)
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.answer_evidence import answer_evidence
+from spscanner_rag.encoder.unrelated import unrelated_cosines
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.folding import fold_units, folded
@@ -205,7 +202,7 @@ def _least_loss(
 def _answer_weights(
     read: Iterable[Fitted], added: dict[int, NDArray[np.float32]]
 ) -> dict[str, float]:
-    """The weights that turn `one_answers` into the probability that a text answers.
+    """The weights that turn `answer_evidence` into the probability that a text answers.
 
     ``added`` has the cross-reader's logits. Texts that answer are compared with those
     that do not and, since these are few, with themselves without the answer. Empty if
@@ -223,7 +220,7 @@ def _answer_weights(
         )  # twice, so that about half of all answer
         for some, answer in [*kinds, (rest, False)] if rest.any() else kinds:
             scores.append(
-                one_answers(one.cosines[some], None if again is None else again[some])
+                answer_evidence(one.cosines[some], None if again is None else again[some])
             )
             answers.append(answer)
     try:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
 from spscanner_rag.checkpoint.file_access import DIGESTS
-from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")

@@ -32,8 +32,8 @@ from spscanner_rag.checkpoint.tensor_files import (
 )
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
-from spscanner_rag.encoder.meaning import CrossReader
-from spscanner_rag.encoder.sentences import TokenEncoder
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"

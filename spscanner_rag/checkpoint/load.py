@@ -45,7 +45,8 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     refuse_small_vocabulary,
 )
 from spscanner_rag.encoder.meaning import Meaning
-from spscanner_rag.encoder.sentences import SentenceEncoder, TextEncoder
+from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
+from spscanner_rag.encoder.text_encoder import TextEncoder
 from spscanner_rag.lexical.words import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
@@ -186,7 +187,7 @@ def _meaning_of(
     else:
         given = TextEncoder(encoder)
     cross = own.loaded_cross(device, computing, words)
-    return Meaning(given, settings.meaning, own=default, cross=cross), own
+    return Meaning(given, settings.meaning, weighed=default, cross=cross), own
 
 
 def load_model(

@@ -1,1 +1,1 @@
-"""Turn sentences into vectors in their context, with the checkpoint's small BERT or a model of the user."""
+"""Sentences as vectors in their context, and how much these vectors count."""

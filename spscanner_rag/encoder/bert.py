@@ -1,13 +1,12 @@
-"""The forward pass of a BERT-like sentence encoder (Devlin et al.
+"""The forward pass of a BERT-like sentence encoder, over windows without padding.
 
-2019), over several windows without padding.
-
-Names and outputs are those of transformers' ``BertModel``. Linear layers get the tokens
-of all windows in one row.
+Source: Devlin et al. 2019. Names and outputs are those of transformers' ``BertModel``.
+Linear layers get the tokens of all windows in one row.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, Final, Self
 
 import torch
@@ -65,17 +64,18 @@ class BertShape:
                 raise ValueError(f"{key} is {got!r:.60}; expected {expected!r}")
         sizes = {}
         for size in fields(cls)[:-1]:
-            value, most = config.get(size.name), _MOST.get(size.name, _MOST_OTHER)
-            if type(value) is not int or not 1 <= value <= most:
+            value = config.get(size.name)
+            largest = _MOST.get(size.name, _MOST_OTHER)
+            if type(value) is not int or not 1 <= value <= largest:
                 raise ValueError(
-                    f"{size.name} is {value!r:.60}; expected a whole number of 1 to"
-                    f" {most:,}"
+                    f"{size.name} is {value!r:.60}; expected a whole number of 1 to "
+                    f"{largest:,}"
                 )
             sizes[size.name] = value
         if sizes["hidden_size"] % sizes["num_attention_heads"]:
             raise ValueError(
-                f"hidden_size is {sizes['hidden_size']}; expected a multiple of"
-                " num_attention_heads"
+                f"hidden_size is {sizes['hidden_size']}; expected a multiple of "
+                "num_attention_heads"
             )
         eps = config.get("layer_norm_eps", 1e-12)
         if type(eps) not in (int, float) or not 0 < eps < 1:
@@ -86,45 +86,55 @@ class BertShape:
 
     def tensors(self) -> dict[str, tuple[int, ...]]:
         """The shape of every tensor that the forward pass needs, by name."""
-        d, inner = self.hidden_size, self.intermediate_size
+        width = self.hidden_size
+        inner = self.intermediate_size
         shapes: dict[str, tuple[int, ...]] = {
-            "embeddings.word_embeddings.weight": (self.vocab_size, d),
-            "embeddings.position_embeddings.weight": (self.max_position_embeddings, d),
-            "embeddings.token_type_embeddings.weight": (2, d),
+            "embeddings.word_embeddings.weight": (self.vocab_size, width),
+            "embeddings.position_embeddings.weight": (
+                self.max_position_embeddings,
+                width,
+            ),
+            "embeddings.token_type_embeddings.weight": (2, width),
         }
         norms = ["embeddings.LayerNorm"]
         for layer in range(self.num_hidden_layers):
             name = f"encoder.layer.{layer}."
-            outputs = {
-                f"attention.self.{part}": (d, d) for part in ("query", "key", "value")
+            matrices = {
+                "attention.self.query": (width, width),
+                "attention.self.key": (width, width),
+                "attention.self.value": (width, width),
+                "attention.output.dense": (width, width),
+                "intermediate.dense": (inner, width),
+                "output.dense": (width, inner),
             }
-            outputs |= {
-                "attention.output.dense": (d, d),
-                "intermediate.dense": (inner, d),
-            }
-            for part, shape in (outputs | {"output.dense": (d, inner)}).items():
-                shapes[f"{name}{part}.weight"], shapes[f"{name}{part}.bias"] = (
-                    shape,
-                    shape[:1],
-                )
+            for part, shape in matrices.items():
+                shapes[f"{name}{part}.weight"] = shape
+                shapes[f"{name}{part}.bias"] = shape[:1]
             norms += [f"{name}attention.output.LayerNorm", f"{name}output.LayerNorm"]
         for norm in norms:
-            shapes[f"{norm}.weight"] = shapes[f"{norm}.bias"] = (d,)
+            shapes[f"{norm}.weight"] = (width,)
+            shapes[f"{norm}.bias"] = (width,)
         return shapes
 
 
 class Bert:
-    """An encoder's weights, as `BertShape.tensors` lists them, all of one dtype on one device."""
+    """An encoder's weights and its forward pass.
+
+    Parameters
+    ----------
+    shape : BertShape
+        The sizes.
+    weights : mapping of str to Tensor
+        What `BertShape.tensors` lists, all of one dtype on one device.
+    """
 
     def __init__(self, shape: BertShape, weights: Mapping[str, Tensor]) -> None:
         self.shape = shape
         self._weights = dict(weights)
-        self.words = weights[
-            "embeddings.word_embeddings.weight"
-        ]  # (vocab_size, hidden_size)
-        for layer in range(
-            shape.num_hidden_layers
-        ):  # one product for query, key and value
+        # (vocab_size, hidden_size)
+        self.words = weights["embeddings.word_embeddings.weight"]
+        for layer in range(shape.num_hidden_layers):
+            # one product for query, key and value
             name = f"encoder.layer.{layer}.attention.self."
             for kind in ("weight", "bias"):
                 parts = [
@@ -148,98 +158,108 @@ class Bert:
     def forward(
         self, windows: Sequence[Sequence[int]], second: Sequence[int] | None = None
     ) -> Tensor:
-        """Return the last state of every token of several windows, one after another: (tokens, hidden_size).
+        """Return the last state of every token: (tokens, hidden_size).
 
-        ``windows`` are token ids with the special tokens, 1 to
-        ``max_position_embeddings`` of them. ``second`` has the place in each window
-        where the second of two texts begins.
+        Parameters
+        ----------
+        windows : sequence of token ids
+            Windows with the special tokens, 1 to ``max_position_embeddings`` tokens
+            each. Their states follow one another.
+        second : sequence of int, optional
+            The place in each window where the second of two texts begins.
         """
-        w, place = (
-            self._weights,
-            _Places([len(window) for window in windows], self.device),
-        )
-        ids = torch.tensor(
-            [token for window in windows for token in window], device=self.device
-        )  # (tokens,)
-        tokens, filled = len(ids), _filled(len(ids))
-        x = embedding(pad(ids, (0, filled - tokens)), self.words)
-        positions = pad(place.positions, (0, filled - tokens))
-        x = (
-            x + w["embeddings.position_embeddings.weight"][positions]
-        )  # (filled, hidden_size)
-        kinds = torch.zeros(
-            filled, dtype=torch.long, device=self.device
-        )  # (filled,): 1 in the second text
-        if second is not None:
-            lengths = torch.tensor(
-                [len(window) for window in windows], device=self.device
-            )
-            begins = torch.tensor(second, device=self.device).repeat_interleave(lengths)
-            kinds[:tokens] = (place.positions >= begins).long()
-        x = self._norm(
-            "embeddings.LayerNorm",
-            x + w["embeddings.token_type_embeddings.weight"][kinds],
-        )
+        lengths = [len(window) for window in windows]
+        places = _Places(lengths, self.device)
+        x = self._embedded(windows, places, second)  # (rows, hidden_size)
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
-            x = self._norm(
-                f"{name}attention.output.LayerNorm", x + self._attention(name, x, place)
-            )
-            inner = gelu(
-                self._linear(f"{name}intermediate.dense", x)
-            )  # (tokens, intermediate_size)
-            x = self._norm(
-                f"{name}output.LayerNorm",
-                x + self._linear(f"{name}output.dense", inner),
-            )
-        return x[:tokens]
+            attended = self._attention(name, x, places)
+            x = self._norm(f"{name}attention.output.LayerNorm", x + attended)
+            inner = gelu(self._linear(f"{name}intermediate.dense", x))
+            outer = self._linear(f"{name}output.dense", inner)
+            x = self._norm(f"{name}output.LayerNorm", x + outer)
+        return x[: sum(lengths)]
+
+    def _embedded(
+        self,
+        windows: Sequence[Sequence[int]],
+        places: "_Places",
+        second: Sequence[int] | None,
+    ) -> Tensor:
+        """The sum of a token's three embeddings, (rows, hidden_size).
+
+        Rows after the last token are filled up, see `_filled`.
+        """
+        ids = torch.tensor(list(chain.from_iterable(windows)), device=self.device)
+        tokens = len(ids)
+        missing = _filled(tokens) - tokens
+        x = embedding(pad(ids, (0, missing)), self.words)
+        positions = pad(places.positions, (0, missing))
+        x = x + self._weights["embeddings.position_embeddings.weight"][positions]
+        # (rows,): 1 in the second text
+        kinds = torch.zeros(tokens + missing, dtype=torch.long, device=self.device)
+        if second is not None:
+            lengths = torch.tensor([len(window) for window in windows])
+            begins = torch.tensor(second).repeat_interleave(lengths).to(self.device)
+            kinds[:tokens] = (places.positions >= begins).long()
+        x = x + self._weights["embeddings.token_type_embeddings.weight"][kinds]
+        return self._norm("embeddings.LayerNorm", x)
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
-        weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
         return layer_norm(
-            x, (self.shape.hidden_size,), weight, bias, self.shape.layer_norm_eps
+            x,
+            (self.shape.hidden_size,),
+            self._weights[f"{name}.weight"],
+            self._weights[f"{name}.bias"],
+            self.shape.layer_norm_eps,
         )
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         return linear(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
-    def _attention(self, name: str, x: Tensor, place: "_Places") -> Tensor:
+    def _attention(self, name: str, x: Tensor, places: "_Places") -> Tensor:
         heads = self.shape.num_attention_heads
-        packed = self._linear(
-            f"{name}attention.self.all", x
-        )  # (filled, 3 * hidden_size)
-        padded = packed.new_zeros(place.windows * place.longest, packed.shape[1])
-        padded[place.slots] = packed[: len(place.slots)]
-        q, k, v = padded.view(place.windows, place.longest, 3, heads, -1).permute(
-            2, 0, 3, 1, 4
-        )
+        slots = places.windows * places.longest
+        packed = self._linear(f"{name}attention.self.all", x)  # (rows, 3 * hidden_size)
+        padded = packed.new_zeros(slots, packed.shape[1])
+        padded[places.slots] = packed[: len(places.slots)]
+        by_head = padded.view(places.windows, places.longest, 3, heads, -1)
+        q, k, v = by_head.permute(2, 0, 3, 1, 4)
         # (windows, heads, longest, headdim)
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask=place.mask)
-        mixed = mixed.transpose(1, 2).reshape(place.windows * place.longest, -1)[
-            place.slots
-        ]
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=places.mask)
+        mixed = mixed.transpose(1, 2).reshape(slots, -1)[places.slots]
         mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
         return self._linear(f"{name}attention.output.dense", mixed)
 
 
 def _filled(tokens: int) -> int:
-    """Round tokens up to one of few numbers of rows, since oneDNN keeps memory for each number it has seen."""
-    step = 512 if tokens > 1024 else 64 if tokens > 64 else 16
+    """Round tokens up to one of few numbers of rows.
+
+    oneDNN keeps memory for each number of rows that it has seen.
+    """
+    if tokens > 1024:
+        step = 512
+    elif tokens > 64:
+        step = 64
+    else:
+        step = 16
     return -(-tokens // step) * step
 
 
 class _Places:
-    """Where the tokens of several windows are when the windows are padded to one length for attention."""
+    """Where tokens are when windows are padded to one length for attention."""
 
     def __init__(self, lengths: Sequence[int], device: torch.device) -> None:
-        self.windows, self.longest = len(lengths), max(lengths)
-        each = torch.tensor(lengths, device=device)
-        inside = (
-            torch.arange(self.longest, device=device) < each[:, None]
-        )  # (windows, longest)
+        self.windows = len(lengths)
+        self.longest = max(lengths)
+        lengths_of_windows = torch.tensor(lengths, device=device)
+        columns = torch.arange(self.longest, device=device)
+        inside = columns < lengths_of_windows[:, None]  # (windows, longest)
         self.slots = inside.flatten().nonzero()[:, 0]  # (tokens,)
         self.positions = self.slots % self.longest  # (tokens,)
-        self.mask = None if min(lengths) == self.longest else inside[:, None, None, :]
+        self.mask = None
+        if min(lengths) < self.longest:
+            self.mask = inside[:, None, None, :]
 
 
 def group_of(columns: int) -> int:
@@ -248,7 +268,7 @@ def group_of(columns: int) -> int:
 
 
 def grouped(weight: Tensor) -> Tensor:
-    """A matrix in float32, cut into the groups that share a scale: (rows, groups, group)."""
+    """Cut a matrix into groups that share a scale: (rows, groups, group), float32."""
     return weight.float().reshape(len(weight), -1, group_of(weight.shape[1]))
 
 
@@ -261,15 +281,12 @@ def restored(
 
     Those that `checkpoint.save` has quantized are restored.
     """
-
-    def whole(name: str, weight: Tensor) -> Tensor:
+    restored_weights = {}
+    for name, weight in weights.items():
+        if name.endswith(SCALE):
+            continue
         if weight.dtype == torch.int8:
             scales = weights[f"{name}{SCALE}"].float()  # (rows, groups)
             weight = (grouped(weight) * scales[..., None]).flatten(1)
-        return weight.to(device, dtype)
-
-    return {
-        name: whole(name, weight)
-        for name, weight in weights.items()
-        if not name.endswith(SCALE)
-    }
+        restored_weights[name] = weight.to(device, dtype)
+    return restored_weights

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.checkpoint.config import ScannerSettings, read_config
-from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 
 SIZES: dict[str, Any] = {

@@ -19,7 +19,7 @@ from spscanner_rag.checkpoint.encoder_file import (
 )
 from spscanner_rag.checkpoint.file_access import ENCODER
 from spscanner_rag.checkpoint.save import write_encoder
-from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 
 QUESTION, TEXT = (
     "who signed the treaty?",
@@ -193,7 +193,7 @@ def test_a_callers_encoder_takes_its_place(
         encoded_checkpoint, device="cpu", dtype="float32", encoder=embed
     )
     assert named.meaning is not None
-    assert not named.meaning.own
+    assert not named.meaning.weighed
     assert given.scan(QUESTION, TEXT).logits.argmax() == 1
     assert np.isfinite(named.scan(QUESTION, TEXT).logits).all()
 

@@ -10,7 +10,7 @@ import transformers
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.checkpoint.save import quantized
 from spscanner_rag.encoder.bert import Bert, BertShape, restored
-from spscanner_rag.encoder.sentences import TokenEncoder
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 
 WINDOWS = [[2, 5, 9, 6, 3], [2, 3], [2, *range(5, 25), 3]]
 

@@ -22,7 +22,7 @@ from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
 from spscanner_rag.lexical.words import QueryOnWords, TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 from spscanner_rag.system.whole_files import telling_of_full_disks
 from spscanner_rag.text.units import Segmenter
 
@@ -280,7 +280,7 @@ class ExampleSource(QuestionDraw):
         # as many as have `KEPT_BYTES` on average, since every document is drawn
         most = max(1, KEPT_BYTES * len(documents) // max(1, documents.bytes))
         self._prepared = lru_cache(most)(
-            lambda number: reading.prepare(documents.document(number).text)
+            lambda number: reading.index_text(documents.document(number).text)
         )
 
     def example(self, number: int, length: int) -> Example:

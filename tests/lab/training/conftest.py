@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from spscanner_lab.evidence.questions import Document, read_documents
 from spscanner_lab.training.data.examples import DocumentStore
 from spscanner_rag.checkpoint import ScannerSettings
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 ANIMALS = (

@@ -30,7 +30,7 @@ from spscanner_lab.training.stages.evidence import EvidenceObjective
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 from spscanner_rag.system.json_lines import append_records
 
 RECIPE = Recipe(

@@ -16,7 +16,8 @@ from spscanner_lab.training.meaning_weights import (
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import ENCODER
-from spscanner_rag.encoder.meaning import MeaningWeights, one_answers
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.answer_evidence import answer_evidence
 from tests.lab.training.letters import DOCUMENTS, QUESTIONS
 
 
@@ -51,7 +52,7 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     def answerable(some: Sequence[Fitted], without: bool = False) -> float:
         parts = [one.cosines[~(one.relevant & without)] for one in some]
         return float(
-            np.mean([weights.answerable(one_answers(part, None)) for part in parts])
+            np.mean([weights.answerable(answer_evidence(part, None)) for part in parts])
         )
 
     answered = [one for one in read if one.relevant.any()]

@@ -21,7 +21,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.encoder.meaning import MeaningWeights
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from tests.lab.training.conftest import RECIPE, SHAPE
 
 LEXICAL = "reanchor_tokens = 32\nlexical_match = true\nlexical_prior = true\n"

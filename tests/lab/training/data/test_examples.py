@@ -22,7 +22,7 @@ from spscanner_lab.training.data.examples import (
 )
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 
 
 @settings(max_examples=25)

@@ -30,7 +30,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 
 
 @pytest.fixture

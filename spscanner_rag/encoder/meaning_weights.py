@@ -1,0 +1,124 @@
+"""How much the scores of a sentence count in its logit."""
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEAR = 1
+"""Neighbours on each side whose mean cosine also counts: a sentence among matching
+ones matches better."""
+
+WIDE = 4
+"""As `NEAR`, farther away."""
+
+_LARGEST_WEIGHT = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningWeights:
+    """The weights of a sentence's scores in its logit.
+
+    The object "spscanner.meaning" of ``config.json``. The logit is ``bias + scanner *
+    s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own logit,
+    c the cosine of the question with the sentence, n and w its mean over the sentences
+    up to `NEAR` and `WIDE` away.
+
+    Parameters
+    ----------
+    scanner, sentence, near, wide, bias : float
+        The weights of the formula.
+    cross : float, default 0
+        The weight of the cross-reader's logit.
+    texts : float, default 0.4
+        How much it counts that a text is behind the best of its collection by words.
+        Of 0.12, 0.4 and 1, 0.4 ranked documents best.
+    mean, deviation : float
+        Mean and deviation of the encoder's cosines of unrelated texts. Another
+        encoder's cosines are scaled to them.
+    answer_scale, answer_bias : float
+        Turn `answer_evidence` into the probability that a text answers. With a scale
+        of 0 there is none.
+
+    Raises
+    ------
+    ValueError
+        For a weight that is not a number, or out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spscanner_rag.encoder.meaning_weights import MeaningWeights
+    >>> weights = MeaningWeights(scanner=0.5, sentence=10.0, bias=-3.0)
+    >>> weights.logits(np.float32([2.0]), np.float32([0.4])).tolist()
+    [2.0]
+    """
+
+    scanner: float = 1.0
+    sentence: float = 0.0
+    near: float = 0.0
+    wide: float = 0.0
+    cross: float = 0.0
+    bias: float = 0.0
+    texts: float = 0.4
+    mean: float = 0.0
+    deviation: float = 1.0
+    answer_scale: float = 0.0
+    answer_bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        for weight in fields(self):
+            value = getattr(self, weight.name)
+            is_number = type(value) in (int, float)
+            if not is_number or not -_LARGEST_WEIGHT <= value <= _LARGEST_WEIGHT:
+                raise ValueError(
+                    f"spscanner.meaning.{weight.name} is {value!r:.60}; expected a "
+                    f"number of at most {_LARGEST_WEIGHT:,.0f}"
+                )
+        if self.deviation <= 0:
+            raise ValueError(
+                f"spscanner.meaning.deviation is {self.deviation!r}; expected a number "
+                "above 0"
+            )
+
+    def logits(
+        self, scanner: NDArray[np.float32], cosines: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return the logits of a text's sentences, (sentences,).
+
+        Parameters
+        ----------
+        scanner : array (sentences,)
+            The scanner's own logits.
+        cosines : array (sentences,)
+            Cosines of the question with the sentences.
+        """
+        near = _mean_of_neighbours(cosines, NEAR)
+        wide = _mean_of_neighbours(cosines, WIDE)
+        added = (
+            self.sentence * cosines
+            + self.near * (near - cosines)
+            + self.wide * (wide - cosines)
+        )
+        return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+    def answerable(self, evidence: float) -> float | None:
+        """Return the probability that a text answers, from `answer_evidence`.
+
+        None without weights for it.
+        """
+        if not self.answer_scale:
+            return None
+        logit = self.answer_scale * evidence + self.answer_bias
+        # The sigmoid, computed by a hyperbolic tangent, which does not overflow.
+        return (1 + math.tanh(logit / 2)) / 2
+
+
+def _mean_of_neighbours(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
+    """The mean of each value and its neighbours up to ``reach`` away: (values,)."""
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    places = np.arange(len(values))
+    first = np.maximum(places - reach, 0)
+    stop = np.minimum(places + reach + 1, len(values))
+    return np.asarray((sums[stop] - sums[first]) / (stop - first), np.float32)

@@ -1,0 +1,163 @@
+"""Vectors of sentences in their context, from the states of their tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.encoder.bert import Bert
+from spscanner_rag.encoder.sentence_encoder import Step, ignore
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.encoder.token_windows import WINDOW_TOKENS, TokenizedSentences
+from spscanner_rag.system.forks import compute_in_forks
+from spscanner_rag.text.encoding import encode
+
+TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
+_CHARACTERS_AT_ONCE = 16_384  # of a sentence that are tokenized together
+
+
+class TokenEncoder:
+    """Reads windows of a text once, and pools the states of each sentence's tokens.
+
+    A sentence's vector is the mean of its tokens' states over its windows. This is
+    late chunking (Günther et al. 2024) with short windows. The vector of a question,
+    read after the text ``prefix``, is the mean of the states of its tokens and the two
+    special ones, or with ``first_token`` the state of the first.
+
+    Parameters
+    ----------
+    model : Bert
+        The encoder.
+    tokenizer : Tokenizer
+        The model's tokenizer.
+    digest : str
+        The digest of the model's files.
+    prefix : str, optional
+        What stands before a question.
+    first_token : bool, default False
+        Whether a question's vector is the state of its first token.
+
+    Raises
+    ------
+    ValueError
+        For a tokenizer without ``[CLS]`` and ``[SEP]``, or with more tokens than the
+        model.
+    """
+
+    def __init__(
+        self,
+        model: Bert,
+        tokenizer: Tokenizer,
+        digest: str,
+        *,
+        prefix: str = "",
+        first_token: bool = False,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.digest = digest
+        self.prefix = prefix
+        self.first_token = first_token
+        begin_id = tokenizer.token_to_id("[CLS]")
+        end_id = tokenizer.token_to_id("[SEP]")
+        tokens = tokenizer.get_vocab_size()
+        fits = tokens <= model.shape.vocab_size
+        if begin_id is None or end_id is None or not fits:
+            raise ValueError(
+                f"the tokenizer has {tokens:,} tokens, [CLS] as {begin_id} and [SEP] "
+                f"as {end_id}; expected both, and at most "
+                f"{model.shape.vocab_size:,}: take the tokenizer of the model"
+            )
+        self._begin_id = begin_id
+        self._end_id = end_id
+        self._longest = model.shape.max_position_embeddings - 2
+
+    def question(self, query: str) -> NDArray[np.float32]:
+        """Return the vector of a question, of length 1: (width,).
+
+        Tokens beyond the model's maximum are left out.
+        """
+        compute_in_forks()
+        states = self.model.states([self.enclosed(self.question_ids(query))]).float()
+        pooled = states[0] if self.first_token else states.mean(0)
+        vector = pooled.cpu().numpy()
+        length = max(float(np.linalg.norm(vector)), 1e-12)
+        return np.asarray(vector / length, np.float32)
+
+    def question_ids(self, query: str) -> list[int]:
+        """Return the token ids of a question, without special tokens."""
+        ids: list[int] = encode(self.tokenizer, self.prefix + query.strip()).ids
+        return ids[: self._longest]
+
+    def vectors(
+        self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
+    ) -> SentenceVectors:
+        """Return the vectors of a text's sentences, whatever other texts there are."""
+        tokens = TokenizedSentences.of([self.ids(sentence) for sentence in sentences])
+        return self.vectors_of_tokens(tokens, before, after_step)
+
+    def vectors_of_tokens(
+        self,
+        sentences: TokenizedSentences,
+        before: Step = ignore,
+        after_step: Step = ignore,
+    ) -> SentenceVectors:
+        """Return the `vectors` of sentences that are already tokenized."""
+        windows = sentences.windows(min(WINDOW_TOKENS, self._longest))
+        before(sum(stop - start for start, stop in windows))
+        compute_in_forks()
+        device = self.model.device
+        n_sentences = len(sentences.ends)
+        sums = torch.zeros(n_sentences, self.model.shape.hidden_size, device=device)
+        counts = torch.zeros(n_sentences, device=device)
+        for batch in _batches(windows):
+            states = self._states_inside(sentences, batch)  # (tokens, hidden_size)
+            numbers = [sentences.sentence_of(*window) for window in batch]
+            sentence_of_token = torch.from_numpy(np.concatenate(numbers)).to(device)
+            sums.index_add_(0, sentence_of_token, states)
+            ones = torch.ones(len(sentence_of_token), device=device)
+            counts.index_add_(0, sentence_of_token, ones)
+            after_step(len(sentence_of_token))
+        means = sums / counts.clamp(min=1)[:, None]
+        return SentenceVectors.of(means.cpu().numpy())
+
+    def _states_inside(
+        self, sentences: TokenizedSentences, windows: Sequence[tuple[int, int]]
+    ) -> torch.Tensor:
+        """The states of windows' tokens without the special ones: (tokens, width)."""
+        rows = []
+        for start, stop in windows:
+            rows.append(self.enclosed(sentences.ids[start:stop].tolist()))
+        states = self.model.states(rows).float()
+        stops = np.cumsum([len(row) for row in rows])
+        inside = np.ones(len(states), bool)
+        inside[[0, *stops[:-1]]] = False
+        inside[stops - 1] = False
+        return states[torch.from_numpy(inside).to(states.device)]
+
+    def ids(self, sentence: str) -> list[int]:
+        """Return the token ids of a sentence, without special tokens."""
+        ids: list[int] = []
+        for start in range(0, len(sentence), _CHARACTERS_AT_ONCE):
+            part = sentence[start : start + _CHARACTERS_AT_ONCE]
+            ids += encode(self.tokenizer, part).ids
+        return ids
+
+    def enclosed(self, ids: Sequence[int]) -> list[int]:
+        """Return token ids between the special tokens."""
+        return [self._begin_id, *ids, self._end_id]
+
+
+def _batches(windows: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Windows in groups of at most `TOKENS_AT_ONCE` tokens."""
+    batches: list[list[tuple[int, int]]] = []
+    room = 0
+    for start, stop in windows:
+        if stop - start > room:
+            batches.append([])
+            room = TOKENS_AT_ONCE
+        batches[-1].append((start, stop))
+        room -= stop - start
+    return batches

@@ -1,0 +1,21 @@
+"""How much cosines count beside the scanner's logit."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+
+WEIGHTS = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12))
+def test_logits_are_the_formula(values: list[float]) -> None:
+    cosines = np.array(values, np.float32)
+    scanner = np.linspace(-4, 4, len(values), dtype=np.float32)
+    expected = []
+    for i, cosine in enumerate(values):
+        near = np.mean(values[max(0, i - 1) : i + 2]) - cosine
+        wide = np.mean(values[max(0, i - 4) : i + 5]) - cosine
+        expected.append(-3 + 0.5 * scanner[i] + 10 * cosine + 2 * near + wide)
+    np.testing.assert_allclose(WEIGHTS.logits(scanner, cosines), expected, atol=1e-4)
