@@ -1,12 +1,12 @@
-"""The language of a text, as far as its words and their stems depend on it, and its stop words.
+"""The language of a text, by its stop words.
 
-Stop words are two fifths of running text, so counting those of each language identifies
-the language of a paragraph, without a model. A text that is not clearly in another
-language counts as English.
+The words of a text and their stems depend on its language. Stop words are two fifths of
+running text, so counting those of each language identifies the language of a paragraph,
+without a model. A text that is not clearly in another language counts as English.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Final
 
@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 ENGLISH: Final = "english"
 
 
-_LISTS = (
-    files("spscanner_rag.text")
-    .joinpath("stop_words.txt")
-    .read_text("utf-8")
-    .splitlines()
-)
-STOP_WORDS_OF: Mapping[str, frozenset[str]] = {
-    language: frozenset(words.split())
-    for language, _, words in (line.partition(": ") for line in _LISTS)
-}
+def _stop_words_of_languages() -> Mapping[str, frozenset[str]]:
+    folder = files("spscanner_rag.text")
+    lines = folder.joinpath("stop_words.txt").read_text("utf-8").splitlines()
+    stop_words = {}
+    for line in lines:
+        language, _, words = line.partition(": ")
+        stop_words[language] = frozenset(words.split())
+    return stop_words
+
+
+STOP_WORDS_OF: Mapping[str, frozenset[str]] = _stop_words_of_languages()
 """The stop words of each language, English first."""
 
 STOP_WORDS: Final = STOP_WORDS_OF[ENGLISH]
@@ -37,69 +38,102 @@ count as a word."""
 LANGUAGES: Final = (*STOP_WORDS_OF, CJK)
 
 CJK_CHARACTER: Final = (
-    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\uff66-\uff9f\U00020000-\U000323af"
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
 """Han, hiragana and katakana, as the inside of a character class."""
 
 _WORD = re.compile(r"\w+")
 _CJK = re.compile(f"[{CJK_CHARACTER}]")
+_FIRST_CJK = "\u3005"
 
-# Single Latin letters are left out: "d" and "l" are French stop words, but also names
-# in formulas.
+
+def _telling(words: Iterable[str]) -> frozenset[str]:
+    """The stop words that tell a language.
+
+    Single Latin letters are left out: "d" and "l" are French stop words, but also names
+    in formulas.
+    """
+    return frozenset(word for word in words if len(word) > 1 or word >= "\u0400")
+
+
 _TELLING: Mapping[str, frozenset[str]] = {
-    language: frozenset(word for word in words if len(word) > 1 or word >= "\u0400")
-    for language, words in STOP_WORDS_OF.items()
+    language: _telling(words) for language, words in STOP_WORDS_OF.items()
 }
 
-_ENGLISH_SHARE = 0.2  # a text with this share of English stop words is English
-_SHARE = 0.25  # the share of another language's stop words must be larger than this
-_DISTINCT = (
-    6  # minimum number of different ones: a list of Spanish place names has a few
-)
-_TIMES_ENGLISH = 2  # they must be more than this many times as frequent as English ones
+# A text with this share of English stop words is English.
+_ENGLISH_SHARE = 0.2
+# The share of another language's stop words must be larger than this.
+_SHARE = 0.25
+# Minimum number of different ones: a list of Spanish place names has a few.
+_DISTINCT = 6
+# They must be more than this many times as frequent as English ones.
+_TIMES_ENGLISH = 2
 
 
 def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> str:
-    """The language, one of `LANGUAGES`, of a text with the words ``numbers``, (words,).
+    """The language, one of `LANGUAGES`, of a text.
 
-    English if it has none.
+    The text has the words ``numbers``, (words,), of a vocabulary. It counts as English
+    if it has none.
+
+    Examples
+    --------
+    >>> words = "wer hat den vertrag und die karte von der insel auf dem schiff".split()
+    >>> vocabulary = {word: number for number, word in enumerate(words)}
+    >>> language_of(vocabulary, np.arange(len(words), dtype=np.int32))
+    'german'
     """
-    times = np.bincount(numbers, minlength=len(vocabulary))  # (vocabulary,)
-    english = sum(_times(ENGLISH, vocabulary, times))
-    if english >= len(numbers) * _ENGLISH_SHARE:
+    counts = np.bincount(numbers, minlength=len(vocabulary))  # (vocabulary,)
+    n_english = sum(_stop_word_counts(ENGLISH, vocabulary, counts))
+    if n_english >= len(numbers) * _ENGLISH_SHARE:
         return ENGLISH
-    if max(vocabulary) >= "\u3005":
-        characters = sum(
-            len(word) * int(times[number]) for word, number in vocabulary.items()
-        )
-        cjk = sum(
-            len(_CJK.findall(word)) * int(times[number])
-            for word, number in vocabulary.items()
-        )
-        if 2 * cjk >= characters:
-            return CJK
-    found, most = ENGLISH, max(len(numbers) * _SHARE, english * _TIMES_ENGLISH)
+    if max(vocabulary) >= _FIRST_CJK and _is_mostly_cjk(vocabulary, counts):
+        return CJK
+    best_language = ENGLISH
+    best_count = max(len(numbers) * _SHARE, n_english * _TIMES_ENGLISH)
     for language in _TELLING:
-        own = _times(language, vocabulary, times)
-        if language != ENGLISH and len(own) >= _DISTINCT and sum(own) > most:
-            found, most = language, sum(own)
-    return found
+        if language == ENGLISH:
+            continue
+        stop_word_counts = _stop_word_counts(language, vocabulary, counts)
+        if len(stop_word_counts) >= _DISTINCT and sum(stop_word_counts) > best_count:
+            best_language = language
+            best_count = sum(stop_word_counts)
+    return best_language
+
+
+def _is_mostly_cjk(vocabulary: Mapping[str, int], counts: NDArray[np.int64]) -> bool:
+    """True if at least half of the characters are Chinese or Japanese."""
+    n_characters = 0
+    n_cjk = 0
+    for word, number in vocabulary.items():
+        count = int(counts[number])
+        n_characters += len(word) * count
+        n_cjk += len(_CJK.findall(word)) * count
+    return 2 * n_cjk >= n_characters
+
+
+def _stop_word_counts(
+    language: str, vocabulary: Mapping[str, int], counts: NDArray[np.int64]
+) -> list[int]:
+    """How often each of the language's stop words occurs that occurs at all."""
+    words = [word for word in _TELLING[language] if word in vocabulary]
+    return [int(counts[vocabulary[word]]) for word in words]
 
 
 _CODES = {
-    "german": "de", "french": "fr", "spanish": "es", "italian": "it", "portuguese": "pt", "dutch": "nl",
-    "swedish": "sv", "russian": "ru",
+    "german": "de", "french": "fr", "spanish": "es", "italian": "it",
+    "portuguese": "pt", "dutch": "nl", "swedish": "sv", "russian": "ru",
 }  # fmt: skip
 
-_SHORT, _DISTINCT_SHORT, _SHARE_SHORT = 60, 2, 0.12
-"""A text of fewer words is short; this many different stop words, and this share,
-decide how it is cut."""
+# A text of fewer words is short; this many different stop words, and this share, decide
+# how it is cut.
+_SHORT = 60
+_DISTINCT_SHORT = 2
+_SHARE_SHORT = 0.12
 
 _ENGLISH_LETTERS = frozenset("ai")
-_CITATION = frozenset(
-    ["abs", "satz", "vgl", "nr", "ziff", "buchst", "bzw", "usw", "bgb", "mio", "mrd"]
-)  # German
+_GERMAN_CITATION = frozenset("abs satz vgl nr ziff buchst bzw usw bgb mio mrd".split())
 
 _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a text
 
@@ -107,65 +141,65 @@ _SAMPLE = 4096  # characters at the beginning, in the middle and at the end of a
 def language_code(text: str) -> str:
     """The code of a text's language, from a sample of its words.
 
-    "en" if `language_of` recognizes no other.
+    It is "en" if `language_of` recognizes no other.
+
+    Examples
+    --------
+    >>> language_code("Der Vertrag wurde von der Kommission und dem Rat geschlossen.")
+    'de'
     """
-    places = 0, max(_SAMPLE, len(text) // 2), max(2 * _SAMPLE, len(text) - _SAMPLE)
-    words = [
-        word
-        for start in places
-        for word in _WORD.findall(text[start : start + _SAMPLE].lower())
-    ]
-    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    words = _sample_of_words(text)
     if not words:
         return "en"
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
     numbers = np.fromiter(map(vocabulary.__getitem__, words), np.int32, len(words))
     language = language_of(vocabulary, numbers)
     if language == ENGLISH and len(words) < _SHORT:
-        language = _leaning(vocabulary, np.bincount(numbers))
+        language = _language_of_short_text(vocabulary, np.bincount(numbers))
     return _CODES.get(language, "en")
+
+
+def _sample_of_words(text: str) -> list[str]:
+    """Lowercase words at the beginning, in the middle and at the end of a text."""
+    middle = max(_SAMPLE, len(text) // 2)
+    end = max(2 * _SAMPLE, len(text) - _SAMPLE)
+    words: list[str] = []
+    for start in (0, middle, end):
+        words += _WORD.findall(text[start : start + _SAMPLE].lower())
+    return words
 
 
 def stop_words(code: str) -> frozenset[str]:
     """The stop words of the language with a code; none for an unknown code."""
-    return next(
-        (STOP_WORDS_OF[language] for language, own in _CODES.items() if own == code),
-        frozenset(),
-    )
+    for language, code_of_language in _CODES.items():
+        if code_of_language == code:
+            return STOP_WORDS_OF[language]
+    return frozenset()
 
 
-def _leaning(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> str:
-    """The language of a short text: two stop words decide, if they are frequent and outnumber English ones."""
-    found, most = (
-        ENGLISH,
-        max(sum(times) * _SHARE_SHORT, sum(_times(ENGLISH, vocabulary, times))),
-    )
+def _language_of_short_text(
+    vocabulary: Mapping[str, int], counts: NDArray[np.int64]
+) -> str:
+    """The language of a short text.
+
+    Two stop words decide, if they are frequent and outnumber English ones.
+    """
+    n_english = sum(_stop_word_counts(ENGLISH, vocabulary, counts))
+    best_language = ENGLISH
+    best_count: float = max(int(counts.sum()) * _SHARE_SHORT, n_english)
     for language in _CODES:
-        known = STOP_WORDS_OF[language] | (
-            _CITATION if language == "german" else frozenset()
-        )
-        words = [
-            word
-            for word in known
-            if word in vocabulary and word not in _ENGLISH_LETTERS
-        ]
-        letters = [
-            word for word in words if len(word) == 1 and word.isascii()
-        ]  # these count half
-        own = (
-            sum(int(times[vocabulary[word]]) for word in words)
-            - sum(times[vocabulary[word]] for word in letters) / 2
-        )
-        if len(words) - len(letters) >= _DISTINCT_SHORT and own > most:
-            found, most = language, own
-    return found
-
-
-def _times(
-    language: str, vocabulary: Mapping[str, int], times: NDArray[np.int64]
-) -> list[int]:
-    """Occurrences of each of the language's stop words that occurs at all."""
-    return [
-        int(times[vocabulary[word]])
-        for word in _TELLING[language]
-        if word in vocabulary
-    ]
+        candidates = STOP_WORDS_OF[language] - _ENGLISH_LETTERS
+        if language == "german":
+            candidates |= _GERMAN_CITATION
+        words = [word for word in candidates if word in vocabulary]
+        n_distinct = 0
+        count = 0.0
+        for word in words:
+            is_letter = len(word) == 1 and word.isascii()
+            n_distinct += not is_letter
+            # Letters count half.
+            count += int(counts[vocabulary[word]]) / (2 if is_letter else 1)
+        if n_distinct >= _DISTINCT_SHORT and count > best_count:
+            best_language = language
+            best_count = count
+    return best_language

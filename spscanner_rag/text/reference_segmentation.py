@@ -1,7 +1,7 @@
 """The units of the published scanners, cut as by their authors.
 
-Source: ``document_tokenization.py`` of https://github.com/MambaRetriever/MambaRetriever,
-commit 86a8eb4.
+Source: ``document_tokenization.py`` of
+https://github.com/MambaRetriever/MambaRetriever, commit 86a8eb4.
 """
 
 import re

@@ -83,7 +83,7 @@ def _cut_between_characters(
     import regex  # Only here, since few texts have such spans.
 
     # `regex` pairs the halves of flags from the beginning of what it gets.
-    positions = []
+    positions: list[int] = []
     for shown in regex.finditer(r"\X", text[start : high + 1]):
         if start + shown.start() > low:
             positions.append(start + shown.start())

@@ -1,4 +1,7 @@
-"""Rectangles of a span on the pages of a PDF, from those of its words, which frameworks' metadata hold packed."""
+"""Rectangles of a span on the pages of a PDF, from those of its words.
+
+The metadata of frameworks' documents hold the words packed.
+"""
 
 import binascii
 import zlib
@@ -42,30 +45,37 @@ def boxes_of(
     last = int(np.searchsorted(words[:, 0], end, side="left"))
     words = words[first:last]
     width, height = (words[:, 4:] - words[:, 2:4]).sum(axis=0)
-    found: list[Box] = []
-    for at, _, *corners in words.tolist():
-        box = Box(page_of(at), *(corner / 10 for corner in corners))
-        if found and _on_one_line(found[-1], box, upright=width >= height):
-            one = found.pop()
-            box = Box(
-                box.page, *map(min, one[1:3], box[1:3]), *map(max, one[3:], box[3:])
-            )
+    boxes: list[Box] = []
+    for word_start, _, *corners in words.tolist():
+        box = Box(page_of(word_start), *(corner / 10 for corner in corners))
+        if boxes and _on_one_line(boxes[-1], box, upright=width >= height):
+            box = _around(boxes.pop(), box)
         if box.x0 < box.x1 and box.y0 < box.y1:
-            found.append(box)
-    return tuple(found)
+            boxes.append(box)
+    return tuple(boxes)
+
+
+def _around(left: Box, right: Box) -> Box:
+    """The smallest rectangle that holds both."""
+    return Box(
+        right.page,
+        min(left.x0, right.x0),
+        min(left.y0, right.y0),
+        max(left.x1, right.x1),
+        max(left.y1, right.y1),
+    )
 
 
 @lru_cache(maxsize=64)
 def unpacked(text: str) -> tuple[int, Words] | None:
-    """A page and its words, as `files.documents.packed` writes them.
+    """A page and its words, from a string that the readers of files wrote.
 
     None for another or a truncated string.
     """
     page, _, data = text.partition(":")
     try:
-        raw = zlib.decompressobj().decompress(
-            b64decode(data, validate=True), _MOST_BYTES
-        )
+        compressed = b64decode(data, validate=True)
+        raw = zlib.decompressobj().decompress(compressed, _MOST_BYTES)
         steps = np.frombuffer(raw, "<i4").reshape(_COLUMNS, -1)
         return int(page), steps.T.cumsum(axis=0, dtype=np.int32)
     except (ValueError, binascii.Error, zlib.error):
@@ -77,8 +87,9 @@ def _on_one_line(left: Box, right: Box, *, upright: bool) -> bool:
 
     Lines of rotated letters run up or down.
     """
+    if left.page != right.page:
+        return False
     if upright:
-        inside = left.y0 < (right.y0 + right.y1) / 2 < left.y1 and right.x1 > left.x0
-    else:
-        inside = left.x0 < (right.x0 + right.x1) / 2 < left.x1
-    return left.page == right.page and inside
+        middle = (right.y0 + right.y1) / 2
+        return left.y0 < middle < left.y1 and right.x1 > left.x0
+    return left.x0 < (right.x0 + right.x1) / 2 < left.x1

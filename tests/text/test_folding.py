@@ -15,29 +15,36 @@ from spscanner_rag.baselines import BM25
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.words import index_words, query_words
-from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.folding import as_written, fold_texts, folded
+from spscanner_rag.scan.reading import Reading
+from spscanner_rag.text.folding import fold_texts, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
 IGNORABLE = [  # Default_Ignorable_Code_Point, as Unicode 16 lists it
     *range(0xAD, 0xAE), 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810),
     *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE10),
     0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFF9), *range(0x1BCA0, 0x1BCA4),
     *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000),
 ]  # fmt: skip
+
+
 COMPATIBLE = [
     code
     for code in range(sys.maxunicode + 1)
     if unicodedata.decomposition(chr(code)).startswith("<")
 ]
 
+
 TEXT = (
     "The café of the old mill opened in May. An official of the coffee guild fined the"
     " baker five crowns. Fluffy sheep grazed behind the château. Nobody came to the"
     " auction of the flour sacks."
 )
+
+
 QUESTION = "Who fined the baker?"
 
 
@@ -176,7 +183,7 @@ def test_every_ignorable_and_compatible_character(
 
 def assert_read(tokenizer: Tokenizer, text: str) -> None:
     own = Reading(tokenizer, SentenceSegmenter(), ScannerSettings(match=True))
-    prepared, given = own.prepare(text), SentenceSegmenter().segment(text)
+    prepared, given = own.index_text(text), SentenceSegmenter().segment(text)
     spans = list(zip(prepared.starts.tolist(), prepared.ends.tolist(), strict=True))
     assert spans == [(unit.start, unit.end) for unit in given]
     read = "".join(prepared.sentences)
@@ -208,8 +215,8 @@ def test_a_published_scanner_reads_every_letter_as_it_is(
     text = "Die Müh\u00adle ﬁel.\nCafe\u0301."
     units = [Unit(0, len(text), text)]
     own = Reading(tiny_tokenizer, SentenceSegmenter(), ScannerSettings("reference"))
-    assert own.prepare(text, units).sentences == [text]
-    question = own.pair("ﬁn?", own.prepare(text, units)).question_ids
+    assert own.index_text(text, units).sentences == [text]
+    question = own.pair("ﬁn?", own.index_text(text, units)).question_ids
     assert question.tolist() == tiny_tokenizer.encode("ﬁn?\n").ids
 
 
@@ -221,70 +228,3 @@ def test_a_published_scanner_reads_every_letter_as_it_is(
 def test_the_time_is_linear(hostile: str) -> None:
     text = hostile * (600_000 // len(hostile))
     assert len(fold_texts([text])[0]) <= 18 * len(text)
-
-
-@pytest.mark.parametrize(
-    ("page", "written"),
-    [
-        ("Its inﬂuence on the oﬃce.", "Its influence on the office."),
-        ("The repre-\nsentation of the towns.", "The representation\nof the towns."),
-        ("The repre\u2010\n  sentation", "The representation"),
-        ("The repre-\nsentation,\nthen", "The representation,\nthen"),
-        (
-            "a well-\nknown case; a well-known one",
-            "a well-known\ncase; a well-known one",
-        ),
-        ("a self-\ncontained self, contained", "a self-contained\nself, contained"),
-        (
-            "an-\nother case, or another, an other",
-            "another\ncase, or another, an other",
-        ),
-        ("soft\u00ad\nly", "softly"),
-        ("hard\u00ac\nly", "hardly"),
-        ("Die Hand- und Fuß-\r\nnoten", "Die Hand- und Fußnoten"),
-        ("inter-\nna-\ntional law", "interna-\ntional law"),
-        (
-            "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",
-            "Jean-\nPaul in 1914-\n18 said --\nno: - \nyes -",
-        ),
-        ("last-", "last-"),
-    ],
-)
-def test_words_are_as_they_were_written(page: str, written: str) -> None:
-    assert as_written([page]) == [written]
-
-
-def test_other_pages_tell_whether_a_hyphen_stays() -> None:
-    assert as_written(["a re-\ncover", "The Re-cover"]) == [
-        "a re-cover",
-        "The Re-cover",
-    ]
-    assert (
-        as_written(["a re-\ncover", "They recover. A re-cover. I recover."])[0]
-        == "a recover"
-    )
-
-
-@given(st.lists(st.text("ab-\u2010\u00adB1 \n\t.é", max_size=30), max_size=4))
-def test_only_hyphens_and_white_space_at_ends_of_lines_change(pages: list[str]) -> None:
-    def letters(text: str) -> str:
-        return re.sub(r"[-\u2010\u00ad\s]", "", text)
-
-    written = as_written(pages)
-    assert list(map(letters, written)) == list(map(letters, pages))
-    for before, after in zip(pages, written, strict=True):
-        assert "\n" in before or after == before
-        assert after.count("\n") <= before.count("\n")
-        assert all(after.count(sign) <= before.count(sign) for sign in "-\u2010\u00ad")
-
-
-@pytest.mark.slow
-def test_joining_words_takes_linear_time() -> None:
-    for hostile in (
-        "-\n" * 300_000,
-        "a" * 600_000,
-        "a-\n" * 200_000,
-        "- " * 300_000,
-        "-" + " " * 600_000,
-    ):
-        assert len(as_written([hostile])[0]) <= len(hostile)

@@ -139,7 +139,7 @@ import resource, sys
 from pathlib import Path
 from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import ScannerSettings
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.reading import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 tokenizer = Tokenizer.from_file(sys.argv[1])

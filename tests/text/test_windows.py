@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.scan.prepare import QueryOnText
+from spscanner_rag.scan.query_on_text import QueryOnText
 from spscanner_rag.text.tokenization import (
     TokenizedText,
 )
