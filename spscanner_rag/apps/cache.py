@@ -22,11 +22,12 @@ import numpy as np
 
 from spscanner_rag import __version__, files
 from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
-from spscanner_rag.files.reading import bytes_of, named_kind, read_bytes
+from spscanner_rag.files.formats import format_named_by
+from spscanner_rag.files.reading import bytes_of, read_bytes
 from spscanner_rag.system.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from spscanner_rag.encoder.sentences import SentenceVectors
+    from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 
 MOST_BYTES = 2**29
 """Most bytes of all entries; the least recently used are removed."""
@@ -81,7 +82,7 @@ class ReadCache:
         """
         path = str(path)
         data = bytes_of(path)
-        if path == STANDARD_INPUT or named_kind(path) == "text":
+        if path == STANDARD_INPUT or format_named_by(path) == "text":
             return read_bytes(path, data)
         made_by = f"{_readers()} {Path(path).suffix.lower()} "
         entry = (
@@ -113,7 +114,7 @@ class ReadCache:
 
     def get(self, encoder: str, key: str) -> "SentenceVectors | None":
         """Return an encoder's vectors of the sentences with this digest, or None if they are not kept."""
-        from spscanner_rag.encoder.sentences import SentenceVectors
+        from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 
         entry = self._entry_of(encoder, key)
         with (

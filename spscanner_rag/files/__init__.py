@@ -1,4 +1,4 @@
-"""Reads documents from files, and writes results: complete files or nothing, or line by line."""
+"""Reads documents from files of several formats, and writes a result to a file."""
 
 from spscanner_rag.files.reading import read
 

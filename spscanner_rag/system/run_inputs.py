@@ -30,29 +30,41 @@ def earlier_run(path: Path, results: str) -> dict[str, Any]:
     OtherRunError
         If there is no such file, or if it is damaged.
     """
-    if not path.exists():
-        raise OtherRunError(
-            f"{path.parent}: got {results} without {path.name}, which says what they"
-            " were made from; expected both: give another --out, or delete the folder"
-        )
-    return parse_description(path.read_bytes(), str(path), results)
+    content = path.read_bytes() if path.exists() else None
+    return parse_description(content, str(path.parent), path.name, results)
 
 
-def parse_description(content: bytes, path: str, results: str) -> dict[str, Any]:
+def parse_description(
+    content: bytes | None, folder: str, name: str, results: str
+) -> dict[str, Any]:
     """Parse the content of the file that describes the inputs of results.
+
+    Parameters
+    ----------
+    content : bytes, optional
+        None if there is no such file.
+    folder, name : str
+        Where the file is, for messages.
+    results : str
+        What the results are called in messages, such as "parts".
 
     Raises
     ------
     OtherRunError
-        If the content is damaged.
+        If there is no such file, or if it is damaged.
     """
+    if content is None:
+        raise OtherRunError(
+            f"{folder}: got {results} without {name}, which says what they were made"
+            " from; expected both: give another --out, or delete the folder"
+        )
     try:
         return parse_object(content)
     except ValueError as error:
         raise OtherRunError(
-            f"{path}: expected the JSON object that says what the {results} were made"
-            f" from, got a damaged file ({error}); give another --out, or delete the"
-            " folder"
+            f"{folder}/{name}: expected the JSON object that says what the {results}"
+            f" were made from, got a damaged file ({error}); give another --out, or"
+            " delete the folder"
         ) from None
 
 

@@ -10,18 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.batch import (
-    DIGESTS,
-    Columns,
-    InputChangedError,
-    PartChangedError,
-    Progress,
-    Query,
-    RowReader,
-    plan_of,
-)
-from spscanner_rag.files.reading import read, read_all
-from tests.apps.test_batch import Rows, Run, json_lines, pairs, parquet, run
+from spscanner_rag.apps.batch.parts import DIGESTS, PartChangedError
+from spscanner_rag.apps.batch.plan import InputChangedError, plan_of
+from spscanner_rag.apps.batch.rows import Query, RowReader
+from spscanner_rag.apps.batch.run import Progress, RepeatedIds
+from spscanner_rag.apps.batch.tables import Columns
+from spscanner_rag.files.folders import read_all
+from spscanner_rag.files.reading import read
+from tests.apps.batch.conftest import Rows, Run, json_lines, pairs, parquet, run
 from tests.attack.conftest import Attempt
 
 __all__ = ["json_lines", "parquet", "run"]  # fixtures
@@ -72,7 +68,7 @@ def test_a_part_that_was_changed_is_not_counted_as_done(
         run(path, out, form=form)
     shutil.rmtree(part) if part.is_dir() else part.unlink()
     done = run(path, out, form=form)
-    assert (done.found, done.done) == (2, 1)
+    assert (done.resumed, done.done) == (2, 1)
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", "nonsense", '{"part": 1}', "[" * 9_000])
@@ -157,10 +153,14 @@ def test_ids_of_rows_are_distinct_or_told(
     reader = RowReader(Columns(), asked)
     ids = [row.id for chunk in plan.chunks for row in reader.rows(chunk)]
     assert len(set(ids)) == len(ids) == 6
-    assert reader.repeated == []
+    repeated = RepeatedIds()
+    assert repeated.add(ids) == []
+    again: list[str] = []
     for chunk in plan_of(tables[:1] * 2, Columns(), 10, True).chunks:
-        assert len(reader.rows(chunk)) == 2
-    assert reader.repeated == ids[:2] * 2
+        rows = reader.rows(chunk)
+        assert len(rows) == 2
+        again += repeated.add(row.id for row in rows)
+    assert again == ids[:2] * 2
     values = [1, "1", 1.5, "1.5", None, "rows.jsonl:5", True, "true", "x", "x"]
     records = [
         {"id": value, "query": "Who left?", "text": "He left."} for value in values

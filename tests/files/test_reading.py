@@ -1,19 +1,18 @@
-"""Reading documents from files and folders: what is read, what is refused, and how that is reported."""
+"""Reading documents from files: what is read, and what is refused."""
 
 import io
 import os
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from spscanner_rag import files
-from spscanner_rag.files import reading
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.reading import read, read_all
-from tests.word import docx, paragraph
+from spscanner_rag.files.folders import read_all
+from spscanner_rag.files.formats import FORMATS
+from spscanner_rag.files.reading import read
+from tests.word import docx
 
 
 @pytest.mark.parametrize(
@@ -77,72 +76,6 @@ def test_text_is_as_it_was_but_for_a_byte_order_mark(
     assert read("-") == TextFile("-", "Ωμέγα\r\n")
 
 
-def test_the_ending_or_else_the_beginning_says_the_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pdf_of: Callable[..., bytes]
-) -> None:
-    page, words = b"<!DOCTYPE html><p>One.", docx(paragraph("One."))
-    for name, data in (
-        ("a.md", b"# T\n\nOne."), ("a.HTM", b"<p>One."), ("saved", page), ("a.aspx", page),
-        ("a.pdf", pdf_of([["One."]])), ("b", pdf_of([["One."]])), ("a.DOCX", words), ("c", words),
-    ):  # fmt: skip
-        (tmp_path / name).write_bytes(data)
-        document = read(tmp_path / name)
-        assert document.text.removeprefix("# T\n\n") == "One."
-        assert bool(document.pages) == (name in ("a.pdf", "b"))
-    assert read(tmp_path / "a.md").headings(5) == ("T",)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pdf_of([["One."]]))))
-    assert read("-").text == "One."
-    (tmp_path / "page.txt").write_bytes(page)
-    assert (
-        read(tmp_path / "page.txt").text == page.decode()
-    )  # a text about HTML, as its extension says
-
-
-def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
-    sheet = io.BytesIO()
-    with zipfile.ZipFile(sheet, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<x/>")
-    for name, data, message in (
-        (
-            "a.txt",
-            pdf_of([["One."]]),
-            "got PDF; expected text, as its ending says: give it the ending .pdf",
-        ),
-        (
-            "a.pdf",
-            docx(),
-            "got DOCX; expected PDF, as its ending says: give it the ending .docx",
-        ),
-        (
-            "b.pdf",
-            b"<html><p>Log in",
-            "got HTML; expected PDF, as its ending says: give it the ending .html",
-        ),
-        (
-            "c.pdf",
-            b"plain",
-            "got a file that does not begin as PDF does; .*saved completely",
-        ),
-        ("a.docx", b"plain", "got a file that does not begin as DOCX does"),
-        (
-            "a.xlsx",
-            sheet.getvalue(),
-            (
-                "got a ZIP archive that is not a complete DOCX; expected text,"
-                " Markdown, HTML, PDF or DOCX"
-            ),
-        ),
-        (
-            "a.html",
-            b"<html><script>x()</script></html>",
-            "got HTML without text; expected text to scan",
-        ),
-    ):
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(ValueError, match=message):
-            read(tmp_path / name)
-
-
 @pytest.mark.parametrize("name", ["a.txt", "a.pdf", "a.html", "a.md", "a.docx", "a"])
 def test_a_gigabyte_is_refused_at_once(tmp_path: Path, name: str) -> None:
     with (tmp_path / name).open("wb") as file:
@@ -158,66 +91,13 @@ def test_a_gigabyte_is_refused_at_once(tmp_path: Path, name: str) -> None:
 def test_an_endless_stream_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = {
-        kind: form._replace(most_bytes=100) for kind, form in reading.FORMATS.items()
-    }
-    monkeypatch.setattr(reading, "FORMATS", small)
+    for name, file_format in FORMATS.items():
+        monkeypatch.setitem(FORMATS, name, file_format._replace(most_bytes=100))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"word " * 1000)))
     with pytest.raises(
         ValueError, match="standard input: got 0 MiB; expected at most 0 MiB of text"
     ):
         read("-")
-
-
-def test_a_folder_is_read_and_what_is_left_out_is_told(
-    tmp_path: Path, pdf_of: Callable[..., bytes]
-) -> None:
-    (tmp_path / "inner").mkdir()
-    (tmp_path / ".hidden").mkdir()
-    for name, data in (
-        ("b.txt", b"B."), ("a.md", b"A."), ("inner/c.pdf", pdf_of([["C."], [], []])), ("inner/d.html", b"<p>D."),
-        ("broken.pdf", b"%PDF-1.7 and no more"), ("empty.txt", b""), ("x.png", b""), ("y.css", b""),
-        ("LICENSE", b""),         (".hidden/h.txt", b"H."), (".h.txt", b"H."),
-    ):  # fmt: skip
-        (tmp_path / name).write_bytes(data)
-    told: list[str] = []
-    documents = read_all([str(tmp_path), str(tmp_path / "b.txt")], told.append)
-    names = [os.path.relpath(document.path, tmp_path) for document in documents]
-    assert names == [
-        "a.md",
-        "b.txt",
-        *(os.path.join("inner", name) for name in ("c.pdf", "d.html")),
-        "b.txt",
-    ]
-    assert len(told) == 4
-    assert told[0].startswith(
-        f"left out: {tmp_path / 'broken.pdf'}: got a PDF that cannot be read"
-    )
-    assert told[1].startswith(f"left out: {tmp_path / 'empty.txt'}: got an empty file")
-    assert (
-        told[2] == f"{tmp_path}: left out 3 files with other endings (.css, .png, none)"
-    )
-    assert told[3].endswith(
-        "c.pdf: 2 of 3 pages have no text; scanned pages need OCR first"
-    )
-    with pytest.raises(
-        ValueError, match="broken"
-    ):  # a file given by name is not left out
-        read_all([str(tmp_path / "broken.pdf"), str(tmp_path)], told.append)
-
-
-def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"in which nothing can be read: no file in it ends in \.txt, "
-    ):
-        read_all([str(tmp_path)], print)
-    (tmp_path / "a.txt").touch()
-    (tmp_path / "b.txt").touch()
-    with pytest.raises(
-        ValueError,
-        match=r"nothing can be read: .*a\.txt: got an empty file.* \(and 1 more\)$",
-    ):
-        read_all([str(tmp_path)], print)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ An interrupted run keeps finished parts.
 """
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,37 +16,106 @@ from spscanner_rag.apps.cli.options import (
     SEGMENT_TOKENS,
     ScannerOptions,
     argument,
-    checked_selection,
     grouped,
     option,
     tell,
 )
+from spscanner_rag.apps.cli.selection import checked_selection
+from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.apps.batch import Columns, Progress, Query
+    from spscanner_rag.apps.batch.plan import Plan
+    from spscanner_rag.apps.batch.rows import Query
+    from spscanner_rag.apps.batch.run import FinishAll, Progress
+    from spscanner_rag.apps.batch.tables import Columns
+    from spscanner_rag.apps.batch.worker import BatchTask
 
-RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), with a row for each pair:
+RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow).
+It has a row for each pair:
 
 \b
 id, query_id, document_score, sentence_count, tokens, error,
 sentences: [{start, end, score, logit, text, section}], the best first
 
-A row that cannot be scanned has an error and no score. The same command resumes an interrupted run.
+A row that cannot be scanned has an error and no score. The same command resumes an
+interrupted run.
 Exit code: 0 if all parts were written, 3 if some were not.
 """
 INCOMPLETE = 3
 
+_INPUTS = argument(
+    f"Parquet or JSONL files; with --query or --queries also {formats_in_words()}; or"
+    " folders, or addresses such as s3://BUCKET/FOLDER.",
+    "INPUT...",
+)
+_FAILURES_SHOWN = 10
+_LONGEST_ID_SHOWN = 80
+_ROWS_OF_QUERIES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The names of the columns of rows."""
+
+    id_column: str = option(
+        "id", "Column of a row's id; without the column, the id is FILE:ROW."
+    )
+    query_column: str = option("query", "Column of the question.")
+    text_column: str = option("text", "Column of the document's text.")
+
+    @property
+    def columns(self) -> "Columns":
+        """The names together."""
+        from spscanner_rag.apps.batch.tables import Columns
+
+        return Columns(self.id_column, self.query_column, self.text_column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayOptions:
+    """Whether Ray scans, and with how many workers."""
+
+    ray: str | None = option(
+        None,
+        "Scan with workers of Ray: auto is the cluster of this machine, started if"
+        " there is none; default: in this process, without Ray.",
+        "auto|ADDRESS",
+    )
+    workers: int | None = option(
+        None,
+        "With --ray, scanners at the same time, each with --threads CPUs (default: 1)"
+        " or, with --device cuda, one GPU; default: as many as there is room for.",
+        "N",
+        least=1,
+    )
+
+    def check(self, device: str) -> None:
+        """Refuse options that do not fit each other.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.ray is None and self.workers is not None:
+            raise ValueError(
+                f"--workers: got {self.workers} without --ray; expected both, or"
+                " neither: one process scans without Ray"
+            )
+        if self.ray is not None and ":" in device:
+            raise ValueError(
+                f"--device: got {device!r} with --ray, which chooses the GPU of each"
+                " worker; expected cuda or cpu"
+            )
+
 
 @grouped
 def batch(
-    inputs: list[str] = argument(
-        "Parquet or JSONL files; with --query or --queries also text, Markdown, HTML,"
-        " PDF or DOCX; or folders.",
-        "INPUT...",
+    inputs: list[str] = _INPUTS,
+    out: str = option(
+        ..., "Folder for the parts, or its address; a run found there resumes.", "PATH"
     ),
-    out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
     query: list[str] | None = option(
         None, "Questions for each document, quoted.", "QUESTION..."
@@ -59,17 +129,14 @@ def batch(
     ),
     threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
     texts: bool = option(True, "Write the text of sentences as well as their spans."),
-    id_column: str = option(
-        "id", "Column of a row's id; without the column, the id is FILE:ROW."
-    ),
-    query_column: str = option("query", "Column of the question."),
-    text_column: str = option("text", "Column of the document's text."),
+    naming: ColumnOptions,
     rows_per_part: int = option(
         500, "Rows read together and written to one part; fewer if long.", least=1
     ),
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
+    cluster: RayOptions,
     progress: bool = PROGRESS,
 ) -> None:
     """Scan pairs of a question and a document, or the same questions on each document.
@@ -78,72 +145,134 @@ def batch(
 
     Each pair is read on its own, as `spscanner scan` reads one FILE.
     """
-    from spscanner_rag.apps.batch import Columns, RowReader, plan_of, run_batch
+    from spscanner_rag.apps.batch.encoding import default_form
+    from spscanner_rag.apps.batch.plan import plan_of
+    from spscanner_rag.apps.batch.run import run_batch
+    from spscanner_rag.apps.batch.worker import BatchTask
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
-    from spscanner_rag.baselines.identity import identity_of
 
-    columns = Columns(id_column, query_column, text_column)
     selection = checked_selection(top_k, threshold=threshold)
-    asked = _queries(query or [], queries, columns)
-    plan = plan_of(inputs, columns, rows_per_part, bool(asked))
+    cluster.check(computes.device)
+    questions = _queries(query or [], queries, naming.columns)
+    plan = plan_of(inputs, naming.columns, rows_per_part, bool(questions))
     for note in plan.notes:
         tell(note)
-    scanner = computes.scanner(model, segment_tokens)
-    identity = identity_of(scanner) | {"dtype": computes.dtype}
+    task = BatchTask(naming.columns, questions, selection, default_form(), texts)
+    scanner_options = {
+        "model": _absolute(model),
+        "device": computes.device,
+        "dtype": computes.dtype,
+        "threads": computes.threads,
+        "segment_tokens": segment_tokens,
+        "tokenizer": _absolute(computes.tokenizer),
+    }
+    identity, finish_all = _workers(plan, task, scanner_options, cluster)
     with progress_bars(progress) as bars:
         show = new_bar(bars, "parts")
-        done = run_batch(
+        result = run_batch(
             plan,
-            RowReader(columns, asked),
-            selection,
+            task,
             identity,
             out,
-            scanner,
-            texts=texts,
-            show=lambda run: show(run.found + run.done, run.parts),
+            finish_all,
+            show=lambda run: show(run.resumed + run.done, run.parts),
         )
-    _write_summary(done, out)
-    if done.failures:
+    _write_summary(result, out)
+    if result.failures:
         raise typer.Exit(INCOMPLETE)
 
 
-def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Query]":
-    from spscanner_rag.apps.batch import Columns, Query, RowReader, plan_of
+def _workers(
+    plan: "Plan",
+    task: "BatchTask",
+    scanner_options: dict[str, Any],
+    cluster: RayOptions,
+) -> "tuple[dict[str, str], FinishAll]":
+    """Return what identifies the checkpoint, and what scans chunks."""
+    from spscanner_rag.apps.batch.worker import Worker
+    from spscanner_rag.baselines.identity import identity_of
+    from spscanner_rag.scanner import Scanner
 
-    for text in given:
+    dtype = {"dtype": scanner_options["dtype"]}
+    if cluster.ray is None:
+        scanner = Scanner.from_pretrained(**scanner_options)
+        worker = Worker(scanner, task, plan.check_unchanged)
+        return identity_of(scanner) | dtype, worker.finish_all
+    from spscanner_rag.apps.batch.ray_pool import RayPool
+
+    # This process says only which checkpoint it is.
+    on_cpu = {"device": "cpu", "dtype": "float32"}
+    scanner = Scanner.from_pretrained(**scanner_options | on_cpu)
+    threads = scanner_options["threads"] or 1
+    pool = RayPool(
+        task,
+        plan,
+        scanner_options | {"threads": threads},
+        address=cluster.ray,
+        workers=cluster.workers,
+        cpus=threads,
+        gpus=int(scanner_options["device"] == "cuda"),
+    )
+    return identity_of(scanner) | dtype, pool.finish_all
+
+
+def _absolute(name: str | None) -> str | None:
+    """Return the absolute path of a local file or folder, else the name of a Hub id.
+
+    A worker has another current folder.
+    """
+    if name is None or not Path(name).exists():
+        return name
+    return str(Path(name).resolve())
+
+
+def _queries(
+    questions: list[str], file: str | None, columns: "Columns"
+) -> "list[Query]":
+    """Return the questions of the command line and of a file, checked."""
+    from spscanner_rag.apps.batch.plan import plan_of
+    from spscanner_rag.apps.batch.rows import Query, RowReader
+    from spscanner_rag.apps.batch.tables import Columns
+
+    queries: list[Query] = []
+    for number, text in enumerate(questions, 1):
         check_query(text, "--query")
-    found = [Query(str(number), text) for number, text in enumerate(given, 1)]
+        queries.append(Query(str(number), text))
     if file is None:
-        return found
+        return queries
     as_texts = Columns(columns.id, columns.query, columns.query)
     reader = RowReader(as_texts)
-    plan = plan_of([file], as_texts, 10_000, has_queries=True)
-    for row in (row for chunk in plan.chunks for row in reader.rows(chunk)):
-        if row.error is not None:
-            raise ValueError(f"--queries {file}: {row.id}: {row.error}")
-        check_query(row.query, f"--queries {file}: {row.id}")
-        found.append(Query(row.id, row.query))
-    return found
+    for chunk in plan_of([file], as_texts, _ROWS_OF_QUERIES, has_queries=True).chunks:
+        for row in reader.rows(chunk):
+            if row.error is not None:
+                raise ValueError(f"--queries {file}: {row.id}: {row.error}")
+            check_query(row.query, f"--queries {file}: {row.id}")
+            queries.append(Query(row.id, row.query))
+    return queries
 
 
-def _write_summary(done: "Progress", out: Path) -> None:
-    found = f", {done.found:,} parts of an earlier run" if done.found else ""
-    errors = f", {done.errors:,} of them with an error" if done.errors else ""
+def _write_summary(result: "Progress", out: str) -> None:
+    errors = ""
+    if result.errors:
+        errors = f", {result.errors:,} of them with an error"
+    resumed = ""
+    if result.resumed:
+        resumed = f", {result.resumed:,} parts of an earlier run"
     lines = [
-        f"{done.rows:,} rows{errors}, {done.tokens:,} tokens in {done.done:,}"
-        f" parts{found}: {one_line(str(out))}"
+        f"{result.rows:,} rows{errors}, {result.tokens:,} tokens in {result.done:,}"
+        f" parts{resumed}: {one_line(out)}"
     ]
-    if done.failures:
+    if result.failures:
         lines.append(
-            f"{len(done.failures):,} of {done.parts:,} parts were not written; run the"
-            " same command to try again"
+            f"{len(result.failures):,} of {result.parts:,} parts were not written; run"
+            " the same command to try again"
         )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
-    if done.repeated:
-        first = one_line(done.repeated[0])[:80]
+    if result.repeated:
+        first_id = one_line(result.repeated[0])[:_LONGEST_ID_SHOWN]
         tell(
-            f"{len(done.repeated):,} rows have the same id as an earlier one (first:"
-            f" {first!r})"
+            f"{len(result.repeated):,} rows have the same id as an earlier one (first:"
+            f" {first_id!r})"
         )
-    for failure in done.failures[:10]:
+    for failure in result.failures[:_FAILURES_SHOWN]:
         tell(failure)

@@ -9,6 +9,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
@@ -101,6 +102,21 @@ def archive_of(data: bytes) -> zipfile.ZipFile:
     if data.count(b"PK\x01\x02") > _MOST_FILES:
         raise zipfile.BadZipFile(f"more than {_MOST_FILES:,} files")
     return zipfile.ZipFile(BytesIO(data))
+
+
+def is_docx(data: bytes) -> bool:
+    """Return whether a file is a ZIP archive with the parts of a DOCX."""
+    if not data.startswith(b"PK\x03\x04"):
+        return False
+    with suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        names = archive_of(data).namelist()
+        return any(name.startswith("word/") for name in names)
+    return False
+
+
+def unpacked_bytes(data: bytes) -> int:
+    """Return the bytes of all parts of a DOCX, unpacked."""
+    return sum(part.file_size for part in archive_of(data).infolist())
 
 
 class Package:

@@ -102,6 +102,12 @@ _NUMERALS |= {
 }
 
 
+def begins_as_html(data: bytes) -> bool:
+    """Return whether a file begins with a document type or an element of HTML."""
+    beginning = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return beginning.startswith((b"<!doctype html", b"<html"))
+
+
 def read_html(data: bytes) -> TextFile:
     """Read a page; ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml."""
     return _HtmlText().read(_tree_of(data)).built.converted()

@@ -24,12 +24,17 @@ from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.files.readers.text_builder import readable
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.blocks import Block
-from spscanner_rag.text.folding import HYPHENS, LIGATURES, as_written
+from spscanner_rag.text.divided_words import HYPHENS, LIGATURES, join_divided_words
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
 _LARGER = 1.15  # a line with letters this many times the usual size is a heading
 _SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
+
+
+def begins_as_pdf(data: bytes) -> bool:
+    """Return whether a file begins as a PDF does, and not as markup."""
+    return b"%PDF-" in data[:1024] and not data.lstrip().startswith(b"<")
 
 
 def read_pdf(
@@ -123,7 +128,7 @@ def _joined(
     length, before = 0, ""
     texts = [page["text"] for page in pages]
     spans = page_bodies(texts, list(range(1, len(texts) + 1)))
-    bodies = as_written(
+    bodies = join_divided_words(
         [
             text[start:end].strip()
             for text, (start, end) in zip(texts, spans, strict=True)

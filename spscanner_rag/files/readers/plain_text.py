@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.text_builder import TextBuilder, decoded, looks_named
-from spscanner_rag.text.blocks import LINE, LONGEST_UNIT, NAME, Block, turns_of
-from spscanner_rag.text.sentence_ends import DATED
+from spscanner_rag.text.block_segmentation import LONGEST_UNIT
+from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.sentence_starts import DATED
+from spscanner_rag.text.turns import LINE, NAME, turns_of
 
 _TIMING = re.compile(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}[ \t]+-->")
 _VOICE = re.compile(r"<v(?:\.[^\s>]{0,40})?[ \t]+([^>]{1,60})>")
@@ -230,6 +232,14 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
+
+
+def markdown_work(data: bytes) -> int:
+    """Return the bytes that Markdown counts for.
+
+    Its parser needs 500 bytes for each short line.
+    """
+    return 4 * len(data)
 
 
 def read_markdown(data: bytes) -> TextFile:

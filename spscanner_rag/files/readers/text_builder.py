@@ -10,7 +10,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.text.blocks import LONGEST_READ_WITH, Block
+from spscanner_rag.files.formats import formats_in_words
+from spscanner_rag.text.block_segmentation import LONGEST_READ_WITH
+from spscanner_rag.text.blocks import Block
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
 LONGEST_TITLE = (
@@ -48,8 +50,8 @@ def decoded(data: bytes) -> str:
         ) from None
     if (zero := max(zero, text.find("\0"))) >= 0:
         raise ValueError(
-            f"got binary data (a zero byte at {zero}); expected UTF-8 text, HTML,"
-            " Markdown, PDF or DOCX: convert it first"
+            f"got binary data (a zero byte at {zero}); expected UTF-8"
+            f" {formats_in_words()}: convert it first"
         )
     return text
 

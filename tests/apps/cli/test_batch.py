@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps import batch as module
+from spscanner_rag.apps.batch import encoding
 from tests.command_line import Run, read_lines, write_lines
 
 
 @pytest.fixture(autouse=True)
 def _as_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(encoding, "find_spec", lambda name: None)
 
 
 @pytest.fixture

@@ -1,0 +1,83 @@
+"""Finds the format of a file by the ending of its name and by its first bytes."""
+
+from spscanner_rag.files.formats import (
+    FORMATS,
+    FileFormat,
+    format_named_by,
+    formats_in_words,
+)
+
+_ZIP = b"PK\x03\x04"
+_UNREADABLE = {
+    b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file",
+    b"{\\rtf": "RTF",
+}
+"""Beginnings of files that no reader reads."""
+
+
+def format_of(path: str, data: bytes) -> FileFormat:
+    """Return the format of a file.
+
+    Parameters
+    ----------
+    path : str
+        Its name.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    ValueError
+        If no reader reads it, or if its ending is that of another format.
+
+    Examples
+    --------
+    >>> format_of("notes", b"<!DOCTYPE html><p>It rained.").name
+    'HTML'
+    """
+    named = FORMATS.get(format_named_by(path) or "")
+    recognized = _recognized(data)
+    if recognized is not None:
+        return _agreed(named, recognized)
+    unreadable = _unreadable(data)
+    if unreadable is not None:
+        raise ValueError(
+            f"got {unreadable}; expected {formats_in_words()}: save it as one of these"
+        )
+    if named is not None and named.is_binary and data:
+        raise ValueError(
+            f"got a file that does not begin as {named.name} does; expected"
+            f" {named.name}, as its ending says: check that it was saved completely, or"
+            " give it the right ending"
+        )
+    return named or FORMATS["text"]
+
+
+def _agreed(named: FileFormat | None, recognized: FileFormat) -> FileFormat:
+    """Return the format that both the name and the content of a file can have."""
+    if named is None or named.name == recognized.name:
+        return recognized
+    if not recognized.is_binary and not named.is_binary:
+        return named  # a text about HTML, say, as its ending says
+    raise ValueError(
+        f"got {recognized.name}; expected {named.name}, as its ending says: give it the"
+        f" ending {recognized.endings[0]}"
+    )
+
+
+def _recognized(data: bytes) -> FileFormat | None:
+    for file_format in FORMATS.values():
+        if file_format.recognizes(data):
+            return file_format
+    return None
+
+
+def _unreadable(data: bytes) -> str | None:
+    """Return what a file is if no reader reads it; None for text and unknown files."""
+    if data.startswith(_ZIP):
+        names = [name for name, file_format in FORMATS.items() if file_format.is_zip]
+        return f"a ZIP archive that is not a complete {' or '.join(names)}"
+    for beginning, name in _UNREADABLE.items():
+        if data.startswith(beginning):
+            return name
+    return None
