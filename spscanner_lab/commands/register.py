@@ -2,7 +2,7 @@
 
 import typer
 
-from spscanner_lab.commands import evaluate, synthesize, train
+from spscanner_lab.commands import evaluate, from_released, synthesize, train
 from spscanner_rag.apps.cli.options import SeveralValues
 
 
@@ -14,4 +14,4 @@ def add_commands(app: typer.Typer) -> None:
     app.command(cls=SeveralValues)(train.encoder)
     synthesis = app.command(cls=SeveralValues, epilog=synthesize.RESULTS)
     synthesis(synthesize.synthesize)
-    app.command("from-released")(synthesize.from_released)
+    app.command("from-released")(from_released.from_released)

@@ -1,30 +1,18 @@
-"""``spscanner synthesize``: make training and test data from documents with a language model."""
+"""``spscanner synthesize``: make training and test data with a language model."""
 
-import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import chain
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
-
+from spscanner_lab.commands import run_report
 from spscanner_rag.apps.cli.options import PROGRESS, argument, option, tell
-from spscanner_rag.text.escaping import one_line
 
-if TYPE_CHECKING:
-    from spscanner_lab.llm.budget import Budget
-
-RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
---test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes an
-interrupted run. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are
-none, 2 for bad input.
+RESULTS = """\
+The folder gets train.jsonl for `spscanner train --data`, test.jsonl for
+`spscanner eval` (with --test-share), summary.json, and replies.jsonl with every prompt
+and reply. The same command resumes an interrupted run. Exit code: 0 if examples were
+written, 3 if the run ended early with examples, 1 if there are none, 2 for bad input.
 """
-
-NOTHING_USABLE, ENDED_EARLY = 1, 3
-"""Exit codes of runs without an example, and of runs that ended before all requests
-were made."""
 
 
 def synthesize(
@@ -111,34 +99,33 @@ def synthesize(
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_lab.llm.budget import Budget, Prices
     from spscanner_lab.synthesis import making
-    from spscanner_lab.synthesis.sub_documents import SynthesisSettings, source_files
+    from spscanner_lab.synthesis.settings import SynthesisSettings
+    from spscanner_lab.synthesis.sources import source_files
 
-    numbers, weights = _sizes(sizes)
+    token_counts, weights = _sizes(sizes)
     settings = SynthesisSettings(
         strategy=strategy,  # type: ignore[arg-type]  # checked there
         seed=seed,
-        sizes=numbers,
+        sizes=token_counts,
         weights=weights,
         per_document=per_document,
         chunk_units=chunk_units,
         unit_tokens=unit_tokens,
-        positions=tuple(_places(positions)),
+        positions=tuple(_pairs_of_places(positions)),
         language=language,
         language_probability=language_probability,
         boilerplate=not keep_boilerplate,
         test_share=test_share,
     )
-    prices = Prices(price_prompt, price_reply)
     budget = Budget(
-        prices=prices,
+        prices=Prices(price_prompt, price_reply),
         max_requests=max_requests,
         max_cost=max_cost,
         per_minute=requests_per_minute,
     )
-    source_files(
-        [*sources, *(against or ())]
-    )  # what is missing is reported before any work
-    with _progress(progress) as show:
+    # what is missing is reported before any work
+    source_files([*sources, *(against or ())])
+    with run_report.run_progress(progress, "sub-documents") as show:
         summary = making.synthesize(
             settings,
             out,
@@ -153,45 +140,15 @@ def synthesize(
             notify=tell,
             show=show,
         )
-    _write_summary(summary, out)
-    if not summary["examples"]:
-        raise typer.Exit(NOTHING_USABLE)
-    if summary["stopped"]:
-        raise typer.Exit(ENDED_EARLY)
+    run_report.end_run(_summary_lines(summary, out), summary)
 
 
-@contextmanager
-def _progress(visible: bool) -> "Iterator[Callable[[int, int, Budget], None]]":
-    from rich.progress import TextColumn
-
-    from spscanner_rag.apps.pages.terminal import progress_bars
-
-    made = TextColumn("{task.fields[made]}", markup=False)
-    with progress_bars(visible, made) as bars:
-        bar = bars.add_task("sub-documents", total=None, made="")
-
-        def show(done: int, examples: int, budget: "Budget") -> None:
-            made = (
-                f"{examples:,} examples, {budget.requests:,} requests, cost"
-                f" {budget.cost:,.2f}"
-            )
-            bars.update(bar, completed=done, made=made)
-
-        yield show
-
-
-def _write_summary(summary: dict[str, Any], out: Path) -> None:
-    lines = [
-        f"{count:,} examples in {one_line(str(out / name))}"
-        for name, count in summary["files"].items()
-        if count
-    ]
+def _summary_lines(summary: Mapping[str, Any], out: Path) -> list[str]:
+    lines = run_report.files_with_examples(summary, out)
     lines.append(
         f"{summary['examples']:,} examples of {summary['sub_documents']:,}"
         f" sub-documents and {summary['documents']:,} documents;"
-        f" {summary['requests']:,} requests, {summary['prompt_tokens']:,} prompt"
-        f" tokens, {summary['reply_tokens']:,} reply tokens, cost"
-        f" {summary['cost']:,.4f}"
+        f" {run_report.spending(summary)}"
     )
     if summary["model"] == "scripted":
         lines.append(
@@ -199,21 +156,12 @@ def _write_summary(summary: dict[str, Any], out: Path) -> None:
             " --llm for real ones"
         )
     for name in ("documents_left_out", "dropped", "malformed_replies"):
-        if summary[name]:
-            counted = ", ".join(
-                f"{one_line(reason)} ({count:,})"
-                for reason, count in summary[name].items()
-            )
-            lines.append(f"{name.replace('_', ' ')}: {counted}")
-    if summary["stopped"]:
-        lines.append(
-            f"ended early: {one_line(summary['stopped'])}; the same command resumes"
-        )
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+        lines += run_report.reasons(summary, name)
+    return lines
 
 
-def _places(positions: str) -> Iterator[tuple[str, str]]:
-    """The pairs of places in ``--positions``, such as ("start", "end")."""
+def _pairs_of_places(positions: str) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of places in ``--positions``, such as ("start", "end")."""
     for pair in positions.split(","):
         if pair:
             # `SynthesisSettings` refuses what is not a pair, and says what it got
@@ -221,54 +169,17 @@ def _places(positions: str) -> Iterator[tuple[str, str]]:
 
 
 def _sizes(value: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the numbers of tokens in ``--sizes``, and the weight of each."""
+    sizes = []
+    weights = []
     try:
-        pairs = [part.partition(":") for part in value.split(",")]
-        return tuple(int(size) for size, _, _ in pairs), tuple(
-            float(weight or 1) for _, _, weight in pairs
-        )
+        for part in value.split(","):
+            size, _, weight = part.partition(":")
+            sizes.append(int(size))
+            weights.append(float(weight or 1))
     except ValueError:
         raise ValueError(
             f"--sizes: got {value!r:.60}; expected numbers of tokens separated by"
             " commas, each optionally followed by a colon and a weight"
         ) from None
-
-
-def from_released(
-    files: list[Path] = argument(
-        "Released files: training files, .jsonl, or test files, .json.", "FILE..."
-    ),
-    out: Path = option(..., "Question file to write, .jsonl."),
-    tokenizer: Path | None = option(
-        None, "tokenizer.json of EleutherAI/gpt-neox-20b, for training files."
-    ),
-) -> None:
-    """Convert files that the paper's authors released into question files, for people who have them."""
-    from spscanner_lab.synthesis.released import read_released, read_released_tests
-    from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-    from spscanner_rag.system.whole_files import whole_file
-
-    training = [path for path in files if path.suffix != ".json"]
-    if training and tokenizer is None:
-        raise ValueError(
-            f"got {training[0]}, a training file, without --tokenizer; expected both"
-        )
-    tokens = (
-        []
-        if tokenizer is None
-        else [read_released(training, read_tokenizer(tokenizer))]
-    )
-    lines = chain(
-        *tokens,
-        *(read_released_tests(path) for path in files if path.suffix == ".json"),
-    )
-    with (
-        whole_file(out) as unfinished,
-        unfinished.open("w", encoding="ascii") as target,
-    ):
-        count = 0
-        for line in lines:
-            target.write(json.dumps(line) + "\n")
-            count += 1
-        if not count:
-            raise ValueError(f"{files[0]}: no record; expected released data")
-    sys.stdout.write(f"{count:,} questions in {one_line(str(out))}\n")
+    return tuple(sizes), tuple(weights)

@@ -1,4 +1,4 @@
-"""Converts the files that the paper's authors released to question files of this package.
+"""Converts the files that the paper's authors released to question files.
 
 Each record of a training file has ``input_ids`` (the tokens of the question, a line
 break and the document), ``full_text_sentences`` (strings that, joined, are the
@@ -9,10 +9,9 @@ JSON object of benchmarks or categories. Its records have no labels, but ``quest
 The licence of the data forbids redistribution.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -28,6 +27,16 @@ MOST_NAMES = 3  # category, benchmark and record
 
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")
 
+Span = tuple[int, int]
+
+
+class _Labels(NamedTuple):
+    """A record of a training file: its text, question and relevant spans."""
+
+    text: str
+    question: str
+    evidence: list[Span]
+
 
 def read_released(
     paths: Sequence[Path], tokenizer: Tokenizer
@@ -37,82 +46,65 @@ def read_released(
     ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b.
     `DataError` for a record whose labels, indices or tokens do not match its sentences.
     """
-    records = (
-        (path, *own) for path in paths for own in json_objects(path, "a JSON object")
-    )
-    for count, (path, number, record) in enumerate(records):
-        text, question, evidence = _read(record, tokenizer, f"{path}, line {number}")
-        name = f"released-{count}"
-        asked = {
-            "qid": f"{name}-0",
-            "question": question,
-            "evidence": evidence,
-            "answerable": bool(evidence),
-        }
-        yield _line(name, "released", "train", text, asked)
+    count = 0
+    for path in paths:
+        for number, record in json_objects(path, "a JSON object"):
+            labels = _read(record, tokenizer, f"{path}, line {number}")
+            name = f"released-{count}"
+            question = {
+                "qid": f"{name}-0",
+                "question": labels.question,
+                "evidence": labels.evidence,
+                "answerable": bool(labels.evidence),
+            }
+            yield _line(name, "released", "train", labels.text, question)
+            count += 1
 
 
 def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a released test file as lines of a question file, with answers and without evidence.
+    """Yield the records of a released test file as lines of a question file.
 
-    A line's source is the outermost name, a benchmark's or a category's, and its
-    ``doc_id`` is made of all names on the path to the record. `DataError` if the file
-    is not a test file.
+    They have answers and no evidence. A line's source is the outermost name, a
+    benchmark's or a category's, and its ``doc_id`` is made of all names on the path to
+    the record. `DataError` if the file is not a test file.
     """
     with expecting("one JSON object of benchmarks or categories", str(path)):
         content = parse_json(path.read_text(encoding="utf-8"))
     for names, record in _records((), content, path):
         doc_id = "/".join(names)
-        answers = (
-            record["answer"]
-            if isinstance(record["answer"], list)
-            else [record["answer"]]
-        )
-        asked = {
+        answers = record["answer"]
+        if not isinstance(answers, list):
+            answers = [answers]
+        question = {
             "qid": doc_id,
             "question": record["question"],
-            "answers": [str(each) for each in answers],
+            "answers": list(map(str, answers)),
         }
         if record.get("answer_type"):
-            asked["answer_form"] = record["answer_type"]
-        yield _line(
-            doc_id, names[0], "test", "".join(record["full_text_sentences"]), asked
-        )
+            question["answer_form"] = record["answer_type"]
+        text = "".join(record["full_text_sentences"])
+        yield _line(doc_id, names[0], "test", text, question)
 
 
 def _line(
-    doc_id: str, source: str, split: str, text: str, asked: Mapping[str, Any]
+    doc_id: str, source: str, split: str, text: str, question: Mapping[str, Any]
 ) -> dict[str, Any]:
-    own = {
+    return {
         "doc_id": doc_id,
         "source": source,
         "split": split,
         "title": "",
         "text": text,
+        "questions": [question],
     }
-    return own | {"questions": [asked]}
 
 
 def _records(
     names: tuple[str, ...], content: object, path: Path
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """The records in an object or a list, each with the names on the path to it."""
+    """Yield the records in an object or a list, with the names on the path to each."""
     if isinstance(content, dict) and "full_text_sentences" in content and names:
-        sentences, question = content["full_text_sentences"], content.get("question")
-        whole = (
-            isinstance(question, str)
-            and "answer" in content
-            and _are_strings(sentences)
-        )
-        expected = (
-            "a question, an answer and a list of strings under full_text_sentences"
-        )
-        require(
-            whole,
-            expected,
-            ", ".join(content),
-            f"{path}, record {'/'.join(names)!r:.80}",
-        )
+        _check_record(content, f"{path}, record {'/'.join(names)!r:.80}")
         yield names, content
     elif isinstance(content, (dict, list)) and len(names) < MOST_NAMES:
         parts = content.items() if isinstance(content, dict) else enumerate(content)
@@ -127,14 +119,37 @@ def _records(
         )
 
 
+def _check_record(record: Mapping[str, Any], where: str) -> None:
+    is_question = isinstance(record.get("question"), str) and "answer" in record
+    is_complete = is_question and _are_strings(record["full_text_sentences"])
+    expected = "a question, an answer and a list of strings under full_text_sentences"
+    require(is_complete, expected, ", ".join(record), where)
+
+
 def _are_strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _read(
-    record: Mapping[str, Any], tokenizer: Tokenizer, where: str
-) -> tuple[str, str, list[tuple[int, int]]]:
-    """Return a record's text, its question, which precedes the sentences in the tokens, and the relevant spans."""
+def _read(record: Mapping[str, Any], tokenizer: Tokenizer, where: str) -> _Labels:
+    """Return a record's text, its question and the relevant spans.
+
+    The question precedes the sentences in the tokens.
+    """
+    _check_columns(record, where)
+    sentences = record["full_text_sentences"]
+    text = "".join(sentences)
+    decoded = tokenizer.decode(record["input_ids"], skip_special_tokens=False)
+    expected = (
+        f"tokens that end with {text[-40:]!r} (give the tokenizer that made the file)"
+    )
+    require(decoded.endswith(text), expected, decoded[-40:], where)
+    question = decoded[: len(decoded) - len(text)].strip()
+    require(question, "a question before the sentences", decoded, where)
+    evidence = _relevant_spans(sentences, record["sentence_labels"])
+    return _Labels(text, question, evidence)
+
+
+def _check_columns(record: Mapping[str, Any], where: str) -> None:
     missing = [key for key in KEYS if not isinstance(record.get(key), list)]
     if missing:
         raise DataError(
@@ -142,29 +157,23 @@ def _read(
             f" {', '.join(KEYS)}"
         )
     ids, sentences, indices, labels = (record[key] for key in KEYS)
-    counts = [len(each) for each in (sentences, labels, indices)]
-    require(
-        len(set(counts)) == 1, "as many sentences as labels and indices", counts, where
-    )
-    are_tokens = all(type(each) is int and 0 <= each < 2**32 for each in ids)
-    require(
-        are_tokens and _are_strings(sentences), "token ids and strings", record, where
-    )
-    text = "".join(sentences)
-    read = tokenizer.decode(ids, skip_special_tokens=False)
-    expected = (
-        f"tokens that end with {text[-40:]!r} (give the tokenizer that made the file)"
-    )
-    require(read.endswith(text), expected, read[-40:], where)
-    question = read[: len(read) - len(text)].strip()
-    require(question, "a question before the sentences", read, where)
-    spans = pairwise(accumulate(map(len, sentences), initial=0))
-    own = (
-        (
-            start + len(sentence) - len(sentence.lstrip()),
-            end - len(sentence) + len(sentence.rstrip()),
-        )
-        for (start, end), sentence, label in zip(spans, sentences, labels, strict=True)
-        if label and sentence.strip()
-    )
-    return text, question, list(own)
+    counts = [len(sentences), len(labels), len(indices)]
+    is_same = len(set(counts)) == 1
+    require(is_same, "as many sentences as labels and indices", counts, where)
+    are_tokens = all(type(token) is int and 0 <= token < 2**32 for token in ids)
+    are_fit = are_tokens and _are_strings(sentences)
+    require(are_fit, "token ids and strings", record, where)
+
+
+def _relevant_spans(sentences: Iterable[str], labels: Iterable[object]) -> list[Span]:
+    """Return the spans of relevant sentences without the white space around them."""
+    spans = []
+    start = 0
+    for sentence, label in zip(sentences, labels, strict=True):
+        end = start + len(sentence)
+        if label and sentence.strip():
+            first = end - len(sentence.lstrip())
+            last = start + len(sentence.rstrip())
+            spans.append((first, last))
+        start = end
+    return spans

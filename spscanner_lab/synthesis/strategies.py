@@ -1,337 +1,244 @@
-"""Strategies that make questions with evidence from sub-documents by asking a language model."""
+"""Strategies that make a question with evidence from a sub-document."""
 
 import random
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from spscanner_lab.synthesis.checks import check_labels, check_question
 from spscanner_lab.synthesis.conversation import (
     Conversation,
     DroppedError,
-    Field,
-    Link,
-    MalformedReplyError,
     Values,
     listed,
 )
-from spscanner_lab.synthesis.sub_documents import (
-    LanguageDetector,
-    SubDocument,
-    SynthesisSettings,
-    is_about_a_notice,
-    joined_units,
-)
-from spscanner_rag.encoder.sentences import Embedder, embed_checked
-
-Span = tuple[int, int]
-THIRDS = {
-    "start": (0.0, 1 / 3),
-    "middle": (1 / 3, 2 / 3),
-    "end": (2 / 3, 1.0),
-    "anywhere": (0.0, 1.0),
-}
+from spscanner_lab.synthesis.language_detection import LanguageDetector
+from spscanner_lab.synthesis.layout import LinkLayout, Span, layout_of
+from spscanner_lab.synthesis.made_question import MadeQuestion
+from spscanner_lab.synthesis.notices import is_about_a_notice
+from spscanner_lab.synthesis.reply_form import Field, Link
+from spscanner_lab.synthesis.settings import SynthesisSettings
+from spscanner_lab.synthesis.sub_documents import SubDocument, joined_units
+from spscanner_rag.encoder.embedders import Embedder, embed_checked
 
 _EMBEDDING = threading.Lock()  # models of sentence-transformers are not thread-safe
-_LONGEST_QUESTION = 400
-_MATERIAL = re.compile(
-    r"\b(?:chunks?|connections?|linked units?|numbered (?:units?|sentences?))\b",
-    re.IGNORECASE,
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A question with its evidence (spans of the sub-document, in order) and the stretches it was made from."""
+class _Part(NamedTuple):
+    """Sentences that a question is made from, and their title in the prompt."""
 
-    question: str
-    evidence: tuple[Span, ...]
-    contexts: tuple[Span, ...]
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The units of the chunk and of its window, ends exclusive, and the part of the text for a linked unit."""
-
-    chunk: Span
-    window: Span
-    linked_share: tuple[float, float]
-
-    @property
-    def shown(self) -> list[int]:
-        """The units of the window without the chunk."""
-        return [
-            unit
-            for unit in range(*self.window)
-            if not self.chunk[0] <= unit < self.chunk[1]
-        ]
-
-    def distance(self, unit: int) -> int:
-        """Return how many units a linked unit is away from the chunk's nearest unit.
-
-        1 for a neighbour.
-        """
-        return (
-            self.chunk[0] - unit if unit < self.chunk[0] else unit - self.chunk[1] + 1
-        )
-
-
-def window_of(
-    chunk: Span, units: int, window_units: int, margin: int, draw: random.Random
-) -> Span:
-    """Return the longer of two windows, one of which begins and one ends ``margin`` units from the chunk.
-
-    For a chunk of 5 units at ``i``, a window of 200 and a margin of 10: [i - 10, i +
-    190) and [i - 185, i + 15), both within the document. If both have the same length,
-    one is drawn.
-    """
-    begins = max(0, chunk[0] - margin), min(units, chunk[0] - margin + window_units)
-    ends = max(0, chunk[1] + margin - window_units), min(units, chunk[1] + margin)
-    first, second = begins[1] - begins[0], ends[1] - ends[0]
-    return (
-        draw.choice((begins, ends))
-        if first == second
-        else begins
-        if first > second
-        else ends
-    )
-
-
-def layout_of(
-    units: int, settings: SynthesisSettings, number: int, draw: random.Random
-) -> Layout:
-    """Draw a chunk with its window; ``number`` selects the wanted positions in turn."""
-    size = settings.chunk_units
-    if units < size + settings.closest_link + 1:
-        raise DroppedError("too few units for a link")
-    positions = settings.positions or (("anywhere", "anywhere"),)
-    chunk_side, linked_side = draw.sample(positions[number % len(positions)], 2)
-    low, high = (int(share * units) for share in THIRDS[chunk_side])
-    last = units - size
-    first = draw.randint(min(last, low), min(last, max(low, high - size)))
-    chunk = first, first + size
-    window = window_of(
-        chunk, units, settings.window_units, settings.window_margin, draw
-    )
-    return Layout(chunk, window, THIRDS[linked_side])
+    title: str
+    sentences: Sequence[Span]
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes questions by the strategy of the settings, and rejects those that would teach the wrong thing."""
+    """Makes questions by the strategy of the settings.
+
+    It rejects questions that would teach the wrong thing.
+
+    Attributes
+    ----------
+    settings : SynthesisSettings
+        The strategy and its numbers.
+    detector : LanguageDetector or None
+        None takes questions in every language.
+    encoder : Embedder or None
+        For the strategy "pair".
+    """
 
     settings: SynthesisSettings
-    detector: LanguageDetector | None = None  # None takes questions in every language
-    encoder: Embedder | None = None  # for the strategy "pair"
+    detector: LanguageDetector | None = None
+    encoder: Embedder | None = None
 
-    def make(self, sub: SubDocument, talk: Conversation) -> Made:
+    def make(
+        self, sub_document: SubDocument, conversation: Conversation
+    ) -> MadeQuestion:
         """Make a question; `DroppedError` if this sub-document gives none."""
+        settings = self.settings
         draw = random.Random(
-            f"{self.settings.seed}-{sub.doc_id}-{self.settings.strategy}"
+            f"{settings.seed}-{sub_document.doc_id}-{settings.strategy}"
         )
-        return (self._link if self.settings.strategy == "link" else self._of_chunks)(
-            sub, talk, draw
-        )
+        if settings.strategy == "link":
+            return self._from_link(sub_document, conversation, draw)
+        return self._from_sentences(sub_document, conversation, draw)
 
-    def _link(self, sub: SubDocument, talk: Conversation, draw: random.Random) -> Made:
-        """Ask about a chunk and the farthest unit linked with it, with the numbers of the released code.
+    def _from_link(
+        self, sub_document: SubDocument, conversation: Conversation, draw: random.Random
+    ) -> MadeQuestion:
+        """Ask about a chunk and the farthest unit linked with it.
 
         The question needs both sides; the labels of each side are asked for separately.
+        The numbers are those of the released code.
         """
         settings = self.settings
-        units = joined_units(sub.sentences, settings.unit_tokens)
-        layout = layout_of(len(units), settings, sub.number, draw)
-        shown = layout.shown
-        chunk_text = _joined(sub.text, units, layout.chunk)
-        links = talk.values(
+        text = sub_document.text
+        units = joined_units(sub_document.sentences, settings.unit_tokens)
+        layout = layout_of(len(units), settings, sub_document.number, draw)
+        chunk_text = _joined(text, units, layout.chunk)
+        shown_units = [units[unit] for unit in layout.shown]
+        links = conversation.values(
             "link_connections",
-            {
-                "CHUNK": chunk_text,
-                "UNITS": listed(sub.text, [units[unit] for unit in shown]),
-            },
-            [Field("links", "links", len(shown))],
+            {"CHUNK": chunk_text, "UNITS": listed(text, shown_units)},
+            [Field("links", "links", len(shown_units))],
         )["links"]
-        number, connection = _farthest(links, layout, len(units), settings.closest_link)
-        linked = number, number + 1
-        question = talk.values(
+        linked_unit, connection = _farthest(
+            links, layout, len(units), settings.closest_link
+        )
+        linked = (linked_unit, linked_unit + 1)
+        question = conversation.values(
             "link_question",
             {
                 "FIRST PART": chunk_text,
-                "SECOND PART": _joined(sub.text, units, linked),
+                "SECOND PART": _joined(text, units, linked),
                 "CONNECTION": connection,
             },
             [Field("question", "text")],
-            partial(self._check, sub),
+            lambda values: self._check(values, sub_document),
         )["question"]
-        evidence: list[Span] = []
-        for (first, last), by in (
-            (layout.chunk, settings.chunk_widening),
-            (linked, settings.link_widening),
-        ):
-            around = units[max(0, first - by) : last + by]
-            labels = talk.values(
-                "label_units",
-                {"QUESTION": question, "UNITS": listed(sub.text, around)},
-                [
-                    Field("relevant", "yes or no"),
-                    Field("indices", "indices", len(around)),
-                ],
-                _agree,
-            )
-            if not labels["relevant"]:
-                raise DroppedError("one side holds no relevant unit")
-            evidence += [around[number] for number in labels["indices"]]
-        contexts = (_span(units[slice(*layout.chunk)]), units[number])
-        return Made(question, tuple(sorted(evidence)), contexts)
+        chunk_side = _widened(units, layout.chunk, settings.chunk_widening)
+        linked_side = _widened(units, linked, settings.link_widening)
+        evidence = _relevant(conversation, question, text, chunk_side)
+        evidence += _relevant(conversation, question, text, linked_side)
+        chunk_span = _span(units[slice(*layout.chunk)])
+        contexts = (chunk_span, units[linked_unit])
+        return MadeQuestion(question, tuple(sorted(evidence)), contexts)
 
-    def _of_chunks(
-        self, sub: SubDocument, talk: Conversation, draw: random.Random
-    ) -> Made:
-        """Ask about consecutive sentences at a random place, or about a chunk and the one most similar to it.
+    def _from_sentences(
+        self, sub_document: SubDocument, conversation: Conversation, draw: random.Random
+    ) -> MadeQuestion:
+        """Ask about consecutive sentences, or about a chunk and the most similar one.
 
-        The reply also has the answer and, for each chunk, the sentences that the answer
-        depends on.
+        Both are at random places. The reply also has the answer and, for each chunk,
+        the sentences that the answer depends on.
         """
-        count, spans = (
-            self.settings.chunk_sentences,
-            [sentence[:2] for sentence in sub.sentences],
-        )
-        chunks = [
-            spans[start : start + count]
-            for start in range(0, len(spans) - count + 1, count)
-        ]
-        if self.settings.strategy == "chunk":
-            if not chunks:
-                raise DroppedError("too few sentences for a chunk")
-            first = draw.randint(0, len(spans) - count)
-            parts = {"indices": ("SENTENCES", spans[first : first + count])}
+        strategy = self.settings.strategy
+        text = sub_document.text
+        spans = [(start, end) for start, end, _ in sub_document.sentences]
+        if strategy == "chunk":
+            parts = self._one_part(spans, draw)
         else:
-            if len(chunks) < 2:
-                raise DroppedError("too few sentences for two chunks")
-            one, other = sorted(
-                self._similar(sub.text, chunks, draw.randrange(len(chunks)))
-            )
-            parts = {
-                "first": ("FIRST PART", chunks[one]),
-                "second": ("SECOND PART", chunks[other]),
-            }
-        values = talk.values(
-            f"{self.settings.strategy}_question",
-            {title: listed(sub.text, chunk) for title, chunk in parts.values()},
-            [
-                Field("question", "text"),
-                Field("answer", "text"),
-                *(Field(key, "indices", count) for key in parts),
-            ],
-            partial(self._check, sub),
+            parts = self._two_parts(text, spans, draw)
+        sections = {}
+        fields = [Field("question", "text"), Field("answer", "text")]
+        for name, part in parts.items():
+            sections[part.title] = listed(text, part.sentences)
+            fields.append(Field(name, "indices", self.settings.chunk_sentences))
+        values = conversation.values(
+            f"{strategy}_question",
+            sections,
+            fields,
+            lambda values: self._check(values, sub_document),
         )
-        evidence = tuple(
-            chunk[number] for key, (_, chunk) in parts.items() for number in values[key]
+        evidence: list[Span] = []
+        for name, part in parts.items():
+            evidence += [part.sentences[number] for number in values[name]]
+        contexts = tuple(_span(part.sentences) for part in parts.values())
+        return MadeQuestion(
+            values["question"], tuple(evidence), contexts, values["answer"]
         )
-        contexts = tuple(_span(chunk) for _, chunk in parts.values())
-        return Made(values["question"], evidence, contexts, values["answer"])
 
-    def _similar(self, text: str, chunks: Sequence[Sequence[Span]], one: int) -> Span:
-        """The number of a chunk, and that of the chunk with the most similar embedding."""
+    def _one_part(self, spans: Sequence[Span], draw: random.Random) -> dict[str, _Part]:
+        """Draw consecutive sentences."""
+        count = self.settings.chunk_sentences
+        if len(spans) < count:
+            raise DroppedError("too few sentences for a chunk")
+        first = draw.randint(0, len(spans) - count)
+        return {"indices": _Part("SENTENCES", spans[first : first + count])}
+
+    def _two_parts(
+        self, text: str, spans: Sequence[Span], draw: random.Random
+    ) -> dict[str, _Part]:
+        """Draw a chunk of consecutive sentences, and take the most similar one."""
+        count = self.settings.chunk_sentences
+        starts = range(0, len(spans) - count + 1, count)
+        chunks = [spans[start : start + count] for start in starts]
+        if len(chunks) < 2:
+            raise DroppedError("too few sentences for two chunks")
+        drawn = draw.randrange(len(chunks))
+        first, second = sorted([drawn, self._most_similar(text, chunks, drawn)])
+        return {
+            "first": _Part("FIRST PART", chunks[first]),
+            "second": _Part("SECOND PART", chunks[second]),
+        }
+
+    def _most_similar(
+        self, text: str, chunks: Sequence[Sequence[Span]], number: int
+    ) -> int:
+        """Return the number of the chunk whose embedding is nearest to another's."""
         assert self.encoder is not None
+        texts = []
+        for chunk in chunks:
+            start, end = _span(chunk)
+            texts.append(text[start:end])
         with _EMBEDDING:
-            vectors = embed_checked(
-                self.encoder.passages, [text[slice(*_span(chunk))] for chunk in chunks]
-            )
-        vectors = vectors / np.maximum(
-            np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9
-        )
-        cosines = vectors @ vectors[one]
-        cosines[one] = -np.inf
-        return one, int(np.argmax(cosines))
+            vectors = embed_checked(self.encoder.passages, texts)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit_vectors = vectors / np.maximum(lengths, 1e-9)
+        cosines = unit_vectors @ unit_vectors[number]
+        cosines[number] = -np.inf
+        return int(np.argmax(cosines))
 
-    def _check(self, sub: SubDocument, values: Values) -> None:
-        """Raise `MalformedReplyError` for a useless question or an answer that depends on no sentence."""
-        question = values["question"]
-        if len(question) > _LONGEST_QUESTION:
-            raise MalformedReplyError("the question is too long")
-        for found in _MATERIAL.findall(question):
-            if found.lower() not in sub.text.lower():
-                reason = "the question speaks of chunks or connections"
-                raise MalformedReplyError(reason, f"the question says {found}")
-        if is_about_a_notice(question):
-            raise MalformedReplyError(
-                "the question is about a licence or copyright notice"
-            )
-        language = self.settings.language
-        if self.detector is not None and self.detector.is_other(question, language):
-            raise MalformedReplyError(
-                "the question is in another language",
-                f"expected a question in {language}",
-            )
-        if not all(values.get(side, True) for side in ("indices", "first", "second")):
-            raise MalformedReplyError("the answer depends on no sentence")
+    def _check(self, values: Values, sub_document: SubDocument) -> None:
+        check_question(values, sub_document.text, self.settings.language, self.detector)
 
 
-def _agree(labels: Values) -> None:
-    if labels["relevant"] != bool(labels["indices"]):
-        raise MalformedReplyError("yes or no and the numbers disagree")
+def _relevant(
+    conversation: Conversation, question: str, text: str, units: Sequence[Span]
+) -> list[Span]:
+    """Return the units that the model labels as relevant to a question."""
+    labels = conversation.values(
+        "label_units",
+        {"QUESTION": question, "UNITS": listed(text, units)},
+        [Field("relevant", "yes or no"), Field("indices", "indices", len(units))],
+        check_labels,
+    )
+    if not labels["relevant"]:
+        raise DroppedError("one side holds no relevant unit")
+    return [units[number] for number in labels["indices"]]
 
 
 def _farthest(
-    links: Sequence[Link], layout: Layout, units: int, closest: int
+    links: Sequence[Link], layout: LinkLayout, units: int, closest: int
 ) -> tuple[int, str]:
+    """Return the linked unit that is farthest from the chunk, and the connection."""
     if not links:
         raise DroppedError("the model found no link")
-    kept = [link for link in links if not is_about_a_notice(link.connection)]
-    if not kept:
+    useful = [link for link in links if not is_about_a_notice(link.connection)]
+    if not useful:
         raise DroppedError("the connection is about a licence or copyright notice")
     shown = layout.shown
-    far = [
-        (shown[index], how)
-        for index, how in kept
-        if layout.distance(shown[index]) > closest
-    ]
-    if not far:
+    candidates = [(shown[index], connection) for index, connection in useful]
+    distant = []
+    for unit, connection in candidates:
+        if layout.distance(unit) > closest:
+            distant.append((unit, connection))
+    if not distant:
         raise DroppedError("every link is too close")
     low, high = layout.linked_share
-    placed = [(unit, how) for unit, how in far if low <= (unit + 0.5) / units <= high]
+    placed = []
+    for unit, connection in distant:
+        if low <= (unit + 0.5) / units <= high:
+            placed.append((unit, connection))
     if not placed:
         raise DroppedError("no link at the wanted position")
     return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
+
+
+def _widened(units: Sequence[Span], part: Span, by: int) -> Sequence[Span]:
+    """Return the units of a part of the document, and ``by`` more on each side."""
+    first, end = part
+    return units[max(0, first - by) : end + by]
 
 
 def _span(units: Sequence[Span]) -> Span:
     return units[0][0], units[-1][1]
 
 
-def _joined(text: str, units: Sequence[Span], span: Span) -> str:
-    return " ".join(text[slice(*_span(units[slice(*span)]))].split())
-
-
-def document_line(
-    sub: SubDocument, made: Made, strategy: str, provenance: dict[str, Any]
-) -> dict[str, Any]:
-    """Return a line of a question file: the sub-document, its question and, under "synthesis", how it was made."""
-    question: dict[str, Any] = {
-        "qid": f"{sub.doc_id}-{strategy}",
-        "question": made.question,
-        "evidence": [list(span) for span in made.evidence],
-    }
-    if made.answer:
-        question["answers"] = [made.answer]
-    return {
-        "doc_id": sub.doc_id,
-        "source": sub.source,
-        "split": "test" if sub.held_out else "train",
-        "title": sub.title,
-        "text": sub.text,
-        "questions": [question],
-        "synthesis": {
-            "strategy": strategy,
-            "contexts": [list(span) for span in made.contexts],
-            "size": sub.size,
-            "tokens": sub.tokens,
-            **provenance,
-        },
-    }
+def _joined(text: str, units: Sequence[Span], part: Span) -> str:
+    """Return the text of consecutive units, with single spaces between words."""
+    start, end = _span(units[slice(*part)])
+    return " ".join(text[start:end].split())

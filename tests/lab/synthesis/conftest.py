@@ -10,7 +10,7 @@ import pytest
 
 from spscanner_lab.llm.language_models import LanguageModel
 from spscanner_lab.synthesis.making import synthesize
-from spscanner_lab.synthesis.sub_documents import SynthesisSettings
+from spscanner_lab.synthesis.settings import SynthesisSettings
 
 NAMES = (
     "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry"
@@ -52,7 +52,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make(stories: Path, tmp_path: Path) -> Make:
-    """Runs the synthesis in a folder with a function as the model; returns the summary."""
+    """Runs the synthesis in a folder with a function as the model, for its summary."""
 
     def make(
         ask: Callable[[str], object],

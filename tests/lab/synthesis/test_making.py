@@ -1,4 +1,4 @@
-"""Runs that are killed, refused, out of money or out of disk space: they lose nothing paid for, and resume."""
+"""Runs that are killed, refused or out of money lose nothing, and resume."""
 
 import json
 import threading
@@ -13,9 +13,10 @@ from langchain_core.documents import Document as LangChainDocument
 from spscanner_lab.evidence.questions import read_documents
 from spscanner_lab.llm.asking import Asker
 from spscanner_lab.llm.budget import Budget, Prices
-from spscanner_lab.synthesis.conversation import read_prompts, scripted_reply
-from spscanner_lab.synthesis.making import REPLIES, SUMMARY, synthesize
-from spscanner_lab.synthesis.sub_documents import framework_documents
+from spscanner_lab.synthesis.making import synthesize
+from spscanner_lab.synthesis.run_folder import REPLIES, SUMMARY
+from spscanner_lab.synthesis.scripted import scripted_reply
+from spscanner_lab.synthesis.sources import framework_documents
 from spscanner_rag.system.folder_lock import FolderInUseError, folder_lock
 from spscanner_rag.system.run_inputs import OtherRunError
 from tests.lab.synthesis.conftest import SETTINGS, Make, story
@@ -118,7 +119,7 @@ def test_a_provider_that_is_not_there(
 ) -> None:
     wait = Asker._wait
     monkeypatch.setattr(Asker, "_wait", lambda self, seconds: wait(self, 0))
-    monkeypatch.setattr("spscanner_lab.synthesis.making.MOST_FAILURES", 3)
+    monkeypatch.setattr("spscanner_lab.synthesis.outcomes.MOST_FAILURES", 3)
     summary = make(Scripted(lambda call: ConnectionError("refused")))
     assert (
         "3 sub-documents in a row got no reply: ConnectionError" in summary["stopped"]
@@ -167,23 +168,3 @@ def test_documents_of_a_framework_by_a_function(tmp_path: Path) -> None:
     summary = synthesize(SETTINGS, tmp_path, llm=scripted_reply, documents=own)
     made = list(read_documents([tmp_path / "train.jsonl"]))
     assert summary["files"]["train.jsonl"] == summary["examples"] == len(made) >= 2
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (
-            "link_question.txt",
-            "Ask.\n===\nWrite.",
-            "expected a first line 'version: NAME'",
-        ),
-        ("link_question.txt", "version: 1\n\nAsk.", "a line ===, and a closing"),
-        ("mine.txt", "version: 1\n\nAsk.\n===\nWrite.", "no prompt has this name"),
-    ],
-)
-def test_prompts_that_are_refused(
-    tmp_path: Path, name: str, content: str, message: str
-) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        read_prompts(tmp_path)

@@ -89,12 +89,17 @@ RECORD = {
 @pytest.mark.parametrize(
     ("content", "names"),
     [
-        ({"qasper": {"1": RECORD, "2": RECORD}}, [("qasper", "qasper/1"), ("qasper", "qasper/2")]),
-        ({"creative": {"narrative": {"1": RECORD}}, "law": {"cuad": {"1": RECORD}}},
-         [("creative", "creative/narrative/1"), ("law", "law/cuad/1")]),
+        (
+            {"qasper": {"1": RECORD, "2": RECORD}},
+            [("qasper", "qasper/1"), ("qasper", "qasper/2")],
+        ),
+        (
+            {"creative": {"narrative": {"1": RECORD}}, "law": {"cuad": {"1": RECORD}}},
+            [("creative", "creative/narrative/1"), ("law", "law/cuad/1")],
+        ),
         ({"qasper": [RECORD | {"answer_type": "paragraph"}]}, [("qasper", "qasper/0")]),
     ],
-)  # fmt: skip
+)
 def test_a_test_file_becomes_lines_with_answers(
     content: object, names: list[tuple[str, str]], tmp_path: Path
 ) -> None:

@@ -1,16 +1,15 @@
-"""Replies in lines with keywords: what is read, and what is refused for which reason."""
+"""Replies in lines with keywords: what is read, what is refused and why."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_lab.synthesis.conversation import (
+from spscanner_lab.synthesis.reply_form import (
     Field,
     Link,
     MalformedReplyError,
-    read,
-    scripted_reply,
-    stated,
+    form_of_reply,
+    read_reply,
 )
 
 LABELS = [Field("relevant", "yes or no"), Field("indices", "indices", 9)]
@@ -42,7 +41,7 @@ QUESTION = [
     ],
 )
 def test_what_is_read(reply: str, fields: list[Field], values: list[object]) -> None:
-    assert list(read(reply, fields).values()) == values
+    assert list(read_reply(reply, fields).values()) == values
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_what_is_read(reply: str, fields: list[Field], values: list[object]) -> 
 )
 def test_what_is_refused(reply: str, fields: list[Field], reason: str) -> None:
     with pytest.raises(MalformedReplyError) as caught:
-        read(reply, fields)
+        read_reply(reply, fields)
     assert caught.value.reason == reason
 
 
@@ -74,13 +73,11 @@ def test_what_is_refused(reply: str, fields: list[Field], reason: str) -> None:
 def test_any_text_is_read_or_refused(reply: str) -> None:
     for fields in (LABELS, LINKS, QUESTION):
         try:
-            values = read(reply, fields)
+            values = read_reply(reply, fields)
         except MalformedReplyError:
             continue
         assert set(values) == {field.name for field in fields}
 
 
-def test_prompts() -> None:
-    assert "LINKS and a number" in stated(LINKS)
-    with pytest.raises(ValueError, match="got a prompt with"):
-        scripted_reply("What is the time?")
+def test_the_form_is_stated() -> None:
+    assert "LINKS and a number" in form_of_reply(LINKS)
