@@ -28,7 +28,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from spscanner_lab.evaluation.corpora import CorpusUnits
+from spscanner_lab.evaluation.corpus_units import CorpusUnits
 from spscanner_lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_lab.in_context.block_search import read_corpus, search
 from spscanner_lab.in_context.model import Attention, BlockSearchModel, dilution

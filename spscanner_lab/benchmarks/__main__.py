@@ -16,6 +16,8 @@ from spscanner_lab.benchmarks import (
 )
 from spscanner_lab.benchmarks.report import describe_run, print_report
 
+MODULES = (speed, rerankers, long_documents, import_time, corpus, serve, house)
+
 
 def main() -> int:
     """Return 1 if a measurement misses its bound, else 0."""
@@ -35,13 +37,12 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m spscanner_lab.benchmarks", description=__doc__
-    )
+    program = "python -m spscanner_lab.benchmarks"
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
     commands = parser.add_subparsers(
         dest="benchmark", required=True, metavar="BENCHMARK"
     )
-    for module in (speed, rerankers, long_documents, import_time, corpus, serve, house):
+    for module in MODULES:
         for command in module.add_commands(commands):
             command.add_argument(
                 "--out", type=Path, metavar="JSON", help="write the report to this file"

@@ -63,7 +63,7 @@ def measure_house(_: argparse.Namespace) -> tuple[dict[str, object], bool]:
 
 
 def room_table() -> dict[str, set[str]]:
-    """Rooms in the order of CONTRIBUTING's table, and the rooms that each may import."""
+    """Rooms in the order of CONTRIBUTING's table, with those that each may import."""
     page = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rooms: dict[str, set[str]] = {}
     for name, needs in _ROW.findall(page):

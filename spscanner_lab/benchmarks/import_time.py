@@ -1,4 +1,4 @@
-"""The time of imports: each statement in a fresh interpreter, minus the time of an empty one."""
+"""The time of imports: each statement in a fresh interpreter, minus an empty one."""
 
 import argparse
 import statistics
@@ -29,17 +29,17 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 def measure_import(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Median seconds of each statement; there are no bounds."""
     empty = _seconds("pass", arguments.repeats)
-    rows: dict[str, object] = {
-        f"seconds, {statement}": _seconds(statement, arguments.repeats) - empty
-        for statement in STATEMENTS
-    }
+    rows: dict[str, object] = {}
+    for statement in STATEMENTS:
+        seconds = _seconds(statement, arguments.repeats)
+        rows[f"seconds, {statement}"] = seconds - empty
     return rows, True
 
 
 def _seconds(statement: str, repeats: int) -> float:
-    taken = []
+    durations = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", statement], check=True)
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken[1:])  # the first run fills the file cache
+        durations.append(time.perf_counter() - start)
+    return statistics.median(durations[1:])  # the first run fills the file cache

@@ -1,6 +1,7 @@
-"""Peak memory and time of a scan as the document grows, with the bundled checkpoint on the CPU.
+"""Peak memory and time of a scan as the document grows.
 
-Each size runs in a separate process, so that neither memory nor warm caches carry over.
+The bundled checkpoint reads on the CPU. Each size runs in a separate process, so that
+neither memory nor warm caches carry over.
 """
 
 import argparse
@@ -9,19 +10,28 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+from spscanner_lab.benchmarks.process_memory import peak_bytes
 from spscanner_lab.benchmarks.report import Commands
 from spscanner_lab.benchmarks.texts import QUESTION, example_text
 
-SHORT, MIDDLE, LONG = 30_000, 300_000, 3_000_000
+# characters
+SHORT = 30_000
+MIDDLE = 300_000
+LONG = 3_000_000
+
 ALLOWED_GROWTH_MB = 300.0
 ALLOWED_TIME_RATIO = 10.5
-MOST_FIRST, MOST_NEXT = 4.0, 1.05
+
+# times of a question with the encoder, in multiples of one without
+MOST_FIRST = 4.0
+MOST_NEXT = 1.05
+
+_MODULE = "spscanner_lab.benchmarks.long_documents"
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
-    """Add `memory` and `linear`."""
+    """Add `memory`, `linear` and `encoder`."""
     memory = commands.add_parser(
         "memory", help=f"peak memory of {LONG:,} and of {SHORT:,} characters"
     )
@@ -46,6 +56,10 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
         command.add_argument(
             "--model", help="checkpoint folder or Hub id; default: the bundled one"
         )
+    return [memory, linear, _encoder_command(commands)]
+
+
+def _encoder_command(commands: Commands) -> argparse.ArgumentParser:
     encoder = commands.add_parser(
         "encoder",
         help="the first and the next question about a text, with and without encoder",
@@ -61,7 +75,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     )
     encoder.add_argument("--dtype", default="auto")
     encoder.set_defaults(measure=measure_encoder)
-    return [memory, linear, encoder]
+    return encoder
 
 
 def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
@@ -71,36 +85,38 @@ def measure_encoder(arguments: argparse.Namespace) -> tuple[dict[str, object], b
     """
     from spscanner_rag import Scanner
 
-    text, dtype = example_text(arguments.characters), arguments.dtype
+    text = example_text(arguments.characters)
+    dtype = arguments.dtype
     plain = Scanner.from_pretrained(device="cpu", dtype=dtype, encoder=None)
     encoded = Scanner.from_pretrained(device="cpu", dtype=dtype)
-    seconds: dict[str, list[float]] = {
-        "without encoder": [],
-        "first question": [],
-        "next question": [],
-    }
     for scanner in (plain, encoded):
         scanner.scan(QUESTION, text[:20_000])  # compiles kernels
+    scanners = {
+        "without encoder": plain,
+        "first question": encoded,
+        "next question": encoded,
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in scanners}
     for number in range(arguments.repeats):
         changed = f"{number} {text}"  # a new text
-        for name, scanner in zip(seconds, (plain, encoded, encoded), strict=True):
+        for name, scanner in scanners.items():
             start = time.perf_counter()
             scanner.scan(QUESTION, changed)
             seconds[name].append(time.perf_counter() - start)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    without, first, following = medians.values()
-    rows: dict[str, object] = {
-        f"seconds, {name}": value for name, value in medians.items()
-    }
-    rows |= {
-        f"first question, times without (at most {MOST_FIRST:g})": first / without,
-        f"next question, times without (at most {MOST_NEXT:g})": following / without,
-    }
+    rows: dict[str, object] = {}
+    for name, values in seconds.items():
+        rows[f"seconds, {name}"] = statistics.median(values)
+    without, first, following = map(statistics.median, seconds.values())
+    rows[f"first question, times without (at most {MOST_FIRST:g})"] = first / without
+    rows[f"next question, times without (at most {MOST_NEXT:g})"] = following / without
     return rows, first <= MOST_FIRST * without and following <= MOST_NEXT * without
 
 
 def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Peak resident memory of a process with a long document minus one with a short one, in MB (10^6 bytes)."""
+    """How much more memory a long document takes than a short one.
+
+    Peaks are of resident memory of a process, in MB (10^6 bytes).
+    """
     short = _scan_in_process(int(SHORT * arguments.scale), 1, arguments.model)
     long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
     growth = long["peak_mb"] - short["peak_mb"]
@@ -131,55 +147,14 @@ def measure_linear(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
     return rows, ratio <= ALLOWED_TIME_RATIO
 
 
-def peak_bytes() -> int:
-    """Peak resident memory of this process so far."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    # On Linux, ru_maxrss includes the parent's copy from before exec; VmHWM does not.
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
-
-
-def allow_no_more_than_is_free() -> None:
-    """On Linux, let allocations fail when memory runs out, so that the system does not kill a process."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return
-    import resource
-
-    free = next(
-        int(line.split()[1]) * 1024
-        for line in lines
-        if line.startswith("MemAvailable:")
-    )
-    resource.setrlimit(
-        resource.RLIMIT_AS, (free, resource.getrlimit(resource.RLIMIT_AS)[1])
-    )
-
-
 def _scan_in_process(
     characters: int, repeats: int, model: str | None
 ) -> dict[str, float]:
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.long_documents",
-        str(characters),
-        str(repeats),
-    ]
-    answer = subprocess.run(
-        [*command, *([model] if model else [])],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    ).stdout
-    numbers: dict[str, float] = json.loads(answer)
+    command = [sys.executable, "-m", _MODULE, str(characters), str(repeats)]
+    if model:
+        command.append(model)
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    numbers: dict[str, float] = json.loads(process.stdout)
     return numbers
 
 
@@ -206,10 +181,11 @@ def _scan_here(characters: int, repeats: int, model: str | None) -> dict[str, fl
     }
 
 
+def _main() -> None:
+    characters, repeats, *models = sys.argv[1:]
+    model = models[0] if models else None
+    print(json.dumps(_scan_here(int(characters), int(repeats), model)))
+
+
 if __name__ == "__main__":
-    _characters, _repeats, *_model = sys.argv[1:]
-    print(
-        json.dumps(
-            _scan_here(int(_characters), int(_repeats), _model[0] if _model else None)
-        )
-    )
+    _main()

@@ -1,4 +1,4 @@
-"""Shared by all benchmarks: calls timed in turn, a description of the machine, and the printed table."""
+"""Calls timed in turn, a description of the machine, and the printed table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+# the type that `add_subparsers` returns has no public name
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
-Row = (
-    dict[str, float] | str
-)  # a row of a report: numbers by column, or the reason why there are none
+Row = dict[str, float] | str
+"""A row of a report: numbers by column, or the reason why there are none."""
+
 LONG_ENOUGH = 90.0  # seconds of measuring after which calls are no longer repeated
 
 
@@ -35,9 +36,8 @@ def seconds_of(run: Callable[[], object], device: torch.device) -> float:
     """Seconds until a call has returned and the device has finished."""
     import torch
 
-    synchronize = (
-        torch.cuda.synchronize if device.type == "cuda" else torch.cpu.synchronize
-    )
+    on_gpu = device.type == "cuda"
+    synchronize = torch.cuda.synchronize if on_gpu else torch.cpu.synchronize
     synchronize()
     start = time.perf_counter()
     run()
@@ -52,50 +52,52 @@ def median_seconds(
 
     Calls alternate, so that a busy moment of the machine affects all equally.
     """
-    taken: dict[str, list[float]] = {name: [] for name in runs}
+    durations: dict[str, list[float]] = {name: [] for name in runs}
     end = time.monotonic() + LONG_ENOUGH
     for _ in range(repeats):
         for name, run in runs.items():
-            taken[name].append(seconds_of(run, device))
+            durations[name].append(seconds_of(run, device))
         if time.monotonic() > end:
             break
-    return {
-        name: statistics.median(seconds) for name, seconds in taken.items() if seconds
-    }
+    medians = {}
+    for name, seconds in durations.items():
+        if seconds:
+            medians[name] = statistics.median(seconds)
+    return medians
 
 
 def describe_run(arguments: list[str]) -> dict[str, object]:
-    """Command, date, machine and versions of this run, without a host name or a path."""
+    """Command, date, machine and versions of this run, without a name or a path."""
     # Imported after the measurement: this must not load torch into a process that
     # measures memory.
     import torch
 
-    from spscanner_lab.evaluation.run import processor_name
+    from spscanner_lab.evaluation.machine import processor_name
 
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count()
-    )
+    accelerator = "no accelerator"
+    if torch.cuda.is_available():
+        accelerator = torch.cuda.get_device_name()
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        versions[name] = _version(name)
     return {
         "command": shlex.join(["python", "-m", "spscanner_lab.benchmarks", *arguments]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": {
             "processor": processor_name(),
-            "cores": cores,
+            "cores": _cores(),
             "memory_gib": _memory_gib(),
             "system": f"{platform.system()} {platform.machine()}",
-            "accelerator": (
-                torch.cuda.get_device_name()
-                if torch.cuda.is_available()
-                else "no accelerator"
-            ),
+            "accelerator": accelerator,
         },
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in PACKAGES},
-        },
+        "versions": versions,
     }
+
+
+def _cores() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def _version(package: str) -> str:
@@ -116,11 +118,9 @@ def print_report(report: Mapping[str, object]) -> None:
 
     Consecutive rows with the same columns share a header.
     """
-    machine, versions, results = (
-        report["machine"],
-        report["versions"],
-        report["results"],
-    )
+    machine = report["machine"]
+    versions = report["versions"]
+    results = report["results"]
     assert isinstance(machine, dict)
     assert isinstance(versions, dict)
     assert isinstance(results, dict)
@@ -144,9 +144,9 @@ def _print_rows(rows: Mapping[str, object]) -> None:
         if list(row) != head:
             head = list(row)
             print(f"{'':<{width}}  " + "  ".join(f"{column:>10}" for column in head))
-        cells = (
-            f"{_number(cell):>{max(10, len(column))}}" for column, cell in row.items()
-        )
+        cells = []
+        for column, cell in row.items():
+            cells.append(f"{_number(cell):>{max(10, len(column))}}")
         print(f"{name:<{width}}  " + "  ".join(cells))
 
 

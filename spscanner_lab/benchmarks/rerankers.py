@@ -1,7 +1,8 @@
-"""Speed of rerankers of the same size: Mamba-1, Mamba-2 and a transformer, on random weights and the same tokens.
+"""Speed of rerankers of one size: Mamba-1, Mamba-2 and a transformer.
 
-The comparison is that of Xu et al. 2024 ("State Space Models are Strong Text
-Rerankers"). Each query ranks `--passages` texts.
+They have random weights and read the same tokens. The comparison is that of Xu et al.
+2024 ("State Space Models are Strong Text Rerankers"). Each query ranks `--passages`
+texts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spscanner_lab.benchmarks.model_shapes import SHAPES
 from spscanner_lab.benchmarks.report import Commands, median_seconds
-from spscanner_lab.benchmarks.speed import SHAPES
 from spscanner_lab.benchmarks.texts import QUESTION, short_texts
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from spscanner_rag.baselines.base import Pointwise
 
 KINDS = ("Mamba-1", "Mamba-2", "transformer")
-ROOM = 64  # tokens for the question
+QUESTION_TOKENS = 64  # room for the question
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
@@ -47,7 +48,10 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Queries and tokens per second of each kind, and its time in multiples of the first's; no bounds."""
+    """Queries and tokens per second of each kind; there are no bounds.
+
+    Its time is also in multiples of the first's.
+    """
     import torch
 
     from spscanner_rag.checkpoint.file_access import locate
@@ -55,37 +59,36 @@ def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object],
 
     tokenizer = read_tokenizer(locate(None) / "tokenizer.json")
     texts = short_texts(arguments.passages, arguments.tokens)
-    tokens = sum(
-        len(tokenizer.encode(text).ids) for text in (*texts, *[QUESTION] * len(texts))
-    )
+    tokens = 0
+    for text in texts:
+        tokens += len(tokenizer.encode(text).ids)
+        tokens += len(tokenizer.encode(QUESTION).ids)
+    rerankers = {}
     with tempfile.TemporaryDirectory() as folder:
-        rerankers = {
-            kind: _random_reranker(kind, Path(folder) / kind, tokenizer, arguments)
-            for kind in KINDS
-        }
-    runs = {
-        kind: partial(reranker.score_texts, QUESTION, texts)
-        for kind, reranker in rerankers.items()
-    }
-    for run in runs.values():
-        run()  # compiles and tunes kernels, and takes memory
+        for kind in KINDS:
+            path = Path(folder) / kind
+            rerankers[kind] = _random_reranker(kind, path, tokenizer, arguments)
+    runs = {}
+    for kind, reranker in rerankers.items():
+        runs[kind] = partial(reranker.score_texts, QUESTION, texts)
+        runs[kind]()  # compiles and tunes kernels, and takes memory
     seconds = median_seconds(runs, arguments.repeats, torch.device(arguments.device))
     rows: dict[str, object] = {
         "threads": torch.get_num_threads(),
         "tokens of a query": tokens,
     }
-    for kind, taken in seconds.items():
+    for kind, duration in seconds.items():
         rows[kind] = {
             "million weights": _weights(rerankers[kind]) / 1e6,
-            "queries/s": 1 / taken,
-            "tokens/s": tokens / taken,
-            "times the first": taken / seconds[KINDS[0]],
+            "queries/s": 1 / duration,
+            "tokens/s": tokens / duration,
+            "times the first": duration / seconds[KINDS[0]],
         }
     return rows, True
 
 
 def _random_reranker(
-    kind: str, folder: Path, tokenizer: Tokenizer, given: argparse.Namespace
+    kind: str, folder: Path, tokenizer: Tokenizer, options: argparse.Namespace
 ) -> Pointwise:
     """A reranker with random weights.
 
@@ -93,55 +96,81 @@ def _random_reranker(
     """
     import torch
 
-    from spscanner_rag.baselines import CrossEncoder, MambaReranker
+    torch.manual_seed(0)
+    shape = SHAPES[options.size]
+    if kind == "transformer":
+        return _transformer(folder, tokenizer, shape, options)
+    return _mamba(kind, folder, tokenizer, shape, options)
+
+
+def _mamba(
+    kind: str,
+    folder: Path,
+    tokenizer: Tokenizer,
+    shape: dict[str, int],
+    options: argparse.Namespace,
+) -> Pointwise:
+    from spscanner_rag.baselines import MambaReranker
     from spscanner_rag.baselines.rerankers import Mamba1Config
     from spscanner_rag.checkpoint import ScannerSettings
     from spscanner_rag.checkpoint.save import save_checkpoint
     from spscanner_rag.mamba2.config import Mamba2Config
     from spscanner_rag.mamba2.model import ScannerModel
 
-    torch.manual_seed(0)
-    shape = SHAPES[given.size]
-    width, layers, vocabulary = (
-        shape["hidden_size"],
-        shape["num_hidden_layers"],
-        shape["vocab_size"],
+    width = shape["hidden_size"]
+    sizes: dict[str, Any] = {
+        "d_model": width,
+        "n_layer": shape["num_hidden_layers"],
+        "vocab_size": shape["vocab_size"],
+    }
+    config: Mamba2Config
+    if kind == "Mamba-2":
+        config = Mamba2Config(**sizes, d_state=shape["state_size"])
+    else:
+        config = Mamba1Config(**sizes, dt_rank=width // 16)
+    save_checkpoint(folder, ScannerModel(config), ScannerSettings(), tokenizer)
+    return MambaReranker(
+        folder, device=options.device, dtype=options.dtype, end_token="."
     )
-    if kind != "transformer":
-        sizes: dict[str, Any] = {
-            "d_model": width,
-            "n_layer": layers,
-            "vocab_size": vocabulary,
-        }
-        own = Mamba2Config(**sizes, d_state=shape["state_size"])
-        model = ScannerModel(
-            own if kind == "Mamba-2" else Mamba1Config(**sizes, dt_rank=width // 16)
-        )
-        save_checkpoint(folder, model, ScannerSettings(), tokenizer)
-        return MambaReranker(
-            folder, device=given.device, dtype=given.dtype, end_token="."
-        )
+
+
+def _transformer(
+    folder: Path,
+    tokenizer: Tokenizer,
+    shape: dict[str, int],
+    options: argparse.Namespace,
+) -> Pointwise:
     from transformers import (
         BertConfig,
         BertForSequenceClassification,
         PreTrainedTokenizerFast,
     )
 
-    positions = 2 * given.tokens + ROOM
+    from spscanner_rag.baselines import CrossEncoder
+
+    width = shape["hidden_size"]
+    positions = 2 * options.tokens + QUESTION_TOKENS
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token=".", model_max_length=positions
     ).save_pretrained(folder)
     config = BertConfig(
-        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=max(1, layers // 2), num_labels=1,
-        num_attention_heads=max(1, width // 64), intermediate_size=4 * width, max_position_embeddings=positions,
-    )  # fmt: skip
+        vocab_size=shape["vocab_size"],
+        hidden_size=width,
+        num_hidden_layers=max(1, shape["num_hidden_layers"] // 2),
+        num_labels=1,
+        num_attention_heads=max(1, width // 64),
+        intermediate_size=4 * width,
+        max_position_embeddings=positions,
+    )
     BertForSequenceClassification(config).save_pretrained(folder)
-    return CrossEncoder(folder, device=given.device, dtype=given.dtype)
+    return CrossEncoder(folder, device=options.device, dtype=options.dtype)
 
 
 def _weights(reranker: object) -> int:
     """The number of weights without the embeddings."""
-    model = reranker._model  # type: ignore[attr-defined]
-    return sum(
-        p.numel() for name, p in model.named_parameters() if "embedding" not in name
-    )
+    model = reranker._model  # type: ignore[attr-defined]  # noqa: SLF001 - only measured
+    weights = 0
+    for name, parameter in model.named_parameters():
+        if "embedding" not in name:
+            weights += parameter.numel()
+    return weights

@@ -1,4 +1,7 @@
-"""The cost of a server: many clients compared with one call, and short requests beside a long one."""
+"""The cost of a server: many clients, and short requests beside a long one.
+
+Many clients are compared with one call.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any
+from typing import IO, Any
 
 from spscanner_lab.benchmarks.report import Commands
 from spscanner_lab.benchmarks.texts import QUESTION, example_text, short_texts
 
 # tokens per second of many clients, as a share of a single `Scanner.scan_many` call
 REQUIRED_SHARE = 0.9
+
 MOST_SHARES = 3.0
 """The longest wait of a short request beside a long one, in shares; a share is twice
 its time on its own."""
 
+_ALONE = 100  # short requests before the long one
 _WAITED = "longest wait of a short request beside the long one, in shares"
+_ADDRESS = re.compile(r"running on (http://\S+)")
 
 
 def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
@@ -48,15 +54,15 @@ def measure_serve(arguments: argparse.Namespace) -> tuple[dict[str, object], boo
     with _server(options) as address:
         together = asyncio.run(_many_clients(address, texts, arguments.clients))
         long = example_text(round(arguments.megabytes * 1e6))
-        fair = asyncio.run(_short_beside_long(address, texts, long))
+        fairness = asyncio.run(_short_beside_long(address, texts, long))
     share = alone / together
     rows: dict[str, object] = {
         "seconds, one call of scan_many": alone,
         f"seconds, {arguments.clients} clients": together,
         "tokens/s of the clients over those of the call": share,
-        **fair,
+        **fairness,
     }
-    return rows, share >= REQUIRED_SHARE and fair[_WAITED] <= MOST_SHARES
+    return rows, share >= REQUIRED_SHARE and fairness[_WAITED] <= MOST_SHARES
 
 
 def _scan_many(model: str | None, texts: list[str]) -> float:
@@ -67,10 +73,11 @@ def _scan_many(model: str | None, texts: list[str]) -> float:
     from spscanner_rag import Scanner
 
     scanner = Scanner.from_pretrained(model)
+    pairs = [(QUESTION, text) for text in texts]
     seconds = []
     for _ in range(3):
         started = time.perf_counter()
-        scanner.scan_many([(QUESTION, text) for text in texts])
+        scanner.scan_many(pairs)
         seconds.append(time.perf_counter() - started)
     return min(seconds[1:])
 
@@ -82,28 +89,24 @@ def _server(options: list[str]) -> Iterator[str]:
     command += ["--port", "0", "--max-waiting", "100000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        found = next(
-            filter(
-                None,
-                (
-                    re.search(r"running on (http://\S+)", line)
-                    for line in process.stderr
-                ),
-            ),
-            None,
-        )
-        if found is None:
-            raise OSError("the server did not start")
-        threading.Thread(
-            target=process.stderr.read
-        ).start()  # an unread log would block the server
+        address = _address_in(process.stderr)
+        # an unread log would block the server
+        threading.Thread(target=process.stderr.read).start()
         try:
-            yield found.group(1)
+            yield address
         finally:
             process.terminate()
 
 
-async def _ask(client: Any, query: str, text: str) -> float:  # noqa: ANN401 - httpx.AsyncClient
+def _address_in(log: IO[str]) -> str:
+    for line in log:
+        match = _ADDRESS.search(line)
+        if match is not None:
+            return match[1]
+    raise OSError("the server did not start")
+
+
+async def _request(client: Any, query: str, text: str) -> float:  # noqa: ANN401 - httpx.AsyncClient
     """Seconds of one request."""
     started = time.perf_counter()
     answer = await client.post(
@@ -113,29 +116,32 @@ async def _ask(client: Any, query: str, text: str) -> float:  # noqa: ANN401 - h
     return time.perf_counter() - started
 
 
-async def _many_clients(address: str, texts: list[str], clients: int) -> float:
-    """Seconds until clients, which each ask for one text after the other, have all texts; the better of two."""
+async def _request_each(client: Any, texts: Iterator[str]) -> None:  # noqa: ANN401 - httpx.AsyncClient
+    """Request one text after the other, until there are no more."""
+    for text in texts:
+        await _request(client, QUESTION, text)
+
+
+async def _many_clients(address: str, texts: list[str], number: int) -> float:
+    """Seconds until clients have scanned all texts; the better of two.
+
+    Each asks for one text after the other.
+    """
     import httpx
 
     seconds = []
     async with AsyncExitStack() as open_clients:
-        own = [  # made before timing starts: each takes 20 ms to read certificates
-            await open_clients.enter_async_context(
-                httpx.AsyncClient(base_url=address, timeout=600)
-            )
-            for _ in range(clients)
-        ]
+        # made before timing starts: each takes 20 ms to read certificates
+        clients = []
+        for _ in range(number):
+            client = httpx.AsyncClient(base_url=address, timeout=600)
+            clients.append(await open_clients.enter_async_context(client))
         for _ in range(3):
             waiting = iter(texts)
-
-            async def one(
-                client: httpx.AsyncClient, waiting: Iterator[str] = waiting
-            ) -> None:
-                for text in waiting:
-                    await _ask(client, QUESTION, text)
-
             started = time.perf_counter()
-            await asyncio.gather(*map(one, own))
+            await asyncio.gather(
+                *(_request_each(client, waiting) for client in clients)
+            )
             seconds.append(time.perf_counter() - started)
     return min(seconds[1:])
 
@@ -143,24 +149,25 @@ async def _many_clients(address: str, texts: list[str], clients: int) -> float:
 async def _short_beside_long(
     address: str, shorts: list[str], long: str
 ) -> dict[str, float]:
-    """Seconds of short requests, one after the other, before and while a long document is read."""
+    """Seconds of short requests, before and while a long document is read.
+
+    They come one after the other.
+    """
     import httpx
 
     async with httpx.AsyncClient(base_url=address, timeout=600) as client:
-        without = sorted(
-            [await _ask(client, QUESTION, short) for short in shorts[:100]]
-        )
-        reading = asyncio.ensure_future(_ask(client, QUESTION, long))
+        alone = []
+        for short in shorts[:_ALONE]:
+            alone.append(await _request(client, QUESTION, short))
+        reading = asyncio.ensure_future(_request(client, QUESTION, long))
         await asyncio.sleep(0.2)
         beside: list[float] = []
-        while (
-            not beside or not reading.done()
-        ):  # at least one, however fast the machine
-            beside.append(
-                await _ask(client, QUESTION, shorts[len(beside) % len(shorts)])
-            )
+        # at least one, however fast the machine
+        while not beside or not reading.done():
+            short = shorts[len(beside) % len(shorts)]
+            beside.append(await _request(client, QUESTION, short))
         await reading
-    usual = without[len(without) // 2]
+    usual = sorted(alone)[len(alone) // 2]
     return {
         "seconds of a short request, median": usual,
         "short requests beside the long one": float(len(beside)),

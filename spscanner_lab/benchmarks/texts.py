@@ -1,7 +1,8 @@
-"""Makes any number of texts of any length from the novel in `examples/data`, and questions about them."""
+"""Texts of any number and length from the novel in `examples/data`, with questions."""
 
 import random
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,9 @@ QUESTIONS = (
 )
 QUESTION = QUESTIONS[0]
 CHARACTERS_PER_TOKEN = 3.72  # by the bundled tokenizer, in this novel
-_WORD = re.compile(r"\b[a-z]{7,}\b")
+
+_NEW_WORDS = 40  # longer words of each synthetic text that are replaced
+_LONG_WORD = re.compile(r"\b[a-z]{7,}\b")
 _SYLLABLES = (
     "ba be bi bo bra cal cor da del dor en far fen gal gor ha hel is ka lan lor ma mer"
     " na nor os pel ri ro sa sel tan tor ul va ver win yar zo"
@@ -34,13 +37,20 @@ _NOVEL = Path(__file__).resolve().parents[2] / "examples" / "data" / "persuasion
 
 
 def example_text(characters: int) -> str:
-    """The novel, repeated and cut to this number of characters."""
+    """The novel, repeated and cut to this number of characters.
+
+    Examples
+    --------
+    >>> from spscanner_lab.benchmarks.texts import example_text
+    >>> example_text(10)
+    'Persuasion'
+    """
     novel = _NOVEL.read_text(encoding="utf-8")
     return (novel * (characters // len(novel) + 1))[:characters]
 
 
 def text_of_tokens(tokens: int) -> str:
-    """The novel, repeated and cut to about this number of the bundled tokenizer's tokens."""
+    """The novel, repeated and cut to about this number of the bundled tokens."""
     return example_text(round(tokens * CHARACTERS_PER_TOKEN))
 
 
@@ -51,8 +61,11 @@ def short_texts(number: int, tokens: int) -> list[str]:
     return [text[start : start + width] for start in range(0, len(text), width)]
 
 
-class Asked(NamedTuple):
-    """A question, the number of the document that answers it, and the sentence that does."""
+class SyntheticQuestion(NamedTuple):
+    """A question, the number of the document that answers it, and the answer.
+
+    The answer is a sentence of the document.
+    """
 
     query: str
     document: int
@@ -61,43 +74,54 @@ class Asked(NamedTuple):
 
 def synthetic_corpus(
     documents: int, characters: int, questions: int
-) -> tuple[list[str], list[Asked]]:
-    """Texts of ``characters`` characters, drawn from the novel's sentences, and questions about some of them.
+) -> tuple[list[str], list[SyntheticQuestion]]:
+    """Texts drawn from the novel's sentences, and questions about some of them.
 
-    In each text, some of the longer words are replaced by words of its own, so that the
-    vocabulary grows.
+    A text has about ``characters`` characters. In each, some of the longer words are
+    replaced by words of its own, so that the vocabulary grows.
     """
-    sentences = [
-        part.strip()
-        for part in re.split(r"(?<=[.!?])\s+", example_text(600_000))
-        if len(part) > 20
-    ]
-    long_words = sorted(set(_WORD.findall(" ".join(sentences))))
+    sentences = []
+    for part in re.split(r"(?<=[.!?])\s+", example_text(600_000)):
+        if len(part) > 20:
+            sentences.append(part.strip())
+    long_words = sorted(set(_LONG_WORD.findall(" ".join(sentences))))
     drawn = random.Random(0)
     texts: list[str] = []
-    asked: list[Asked] = []
-    every = max(1, documents // questions)
+    synthetic_questions: list[SyntheticQuestion] = []
+    interval = max(1, documents // questions)
     for number in range(documents):
-        own = {word: _name(drawn).lower() for word in drawn.sample(long_words, 40)}
-        place, keeper = (
-            f"{_name(drawn)} {_name(drawn)}",
-            f"{_name(drawn)} {_name(drawn)}",
-        )
+        new_words = {}
+        for word in drawn.sample(long_words, _NEW_WORDS):
+            new_words[word] = _name(drawn).lower()
+        place = f"{_name(drawn)} {_name(drawn)}"
+        keeper = f"{_name(drawn)} {_name(drawn)}"
         answer = f"The keeper of the lighthouse at {place} was called {keeper}."
-        parts, length = [], len(answer)
-        while length < characters:
-            parts.append(
-                _WORD.sub(
-                    lambda match, own=own: own.get(match[0], match[0]),
-                    drawn.choice(sentences),
-                )
-            )
-            length += len(parts[-1]) + 1
+        parts = _parts(drawn, sentences, new_words, characters - len(answer))
         parts.insert(drawn.randrange(len(parts) + 1), answer)
         texts.append(" ".join(parts))
-        if number % every == 0 and len(asked) < questions:
-            asked.append(Asked(f"Who kept the lighthouse at {place}?", number, answer))
-    return texts, asked
+        if number % interval == 0 and len(synthetic_questions) < questions:
+            query = f"Who kept the lighthouse at {place}?"
+            synthetic_questions.append(SyntheticQuestion(query, number, answer))
+    return texts, synthetic_questions
+
+
+def _parts(
+    drawn: random.Random,
+    sentences: Sequence[str],
+    new_words: Mapping[str, str],
+    characters: int,
+) -> list[str]:
+    """Sentences with the new words, until they have this number of characters."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return new_words.get(match[0], match[0])
+
+    parts: list[str] = []
+    length = 0
+    while length < characters:
+        parts.append(_LONG_WORD.sub(replaced, drawn.choice(sentences)))
+        length += len(parts[-1]) + 1
+    return parts
 
 
 def _name(drawn: random.Random) -> str:

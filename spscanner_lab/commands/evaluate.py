@@ -1,4 +1,4 @@
-"""``spscanner eval``: measure how well retrievers find the evidence for questions about documents."""
+"""``spscanner eval``: measure how well retrievers find evidence for questions."""
 
 from pathlib import Path
 
@@ -13,10 +13,12 @@ from spscanner_rag.apps.cli.options import (
     tell,
 )
 
-RESULTS = """The folder gets records.jsonl (one question per line), results.json (one number per row),
-differences.json (paired tests of the first retriever against the others), results.md and results.html; with
---calibration also calibration.json, with BEIR a TREC run for each retriever, with --answers answers.json,
-answers.jsonl and answer-replies.jsonl. The same command resumes an interrupted run. Exit code: 0, or 3 if
+RESULTS = """\
+The folder gets records.jsonl (one question per line), results.json (one number per
+row), differences.json (paired tests of the first retriever against the others),
+results.md and results.html; with --calibration also calibration.json, with BEIR a TREC
+run for each retriever, with --answers answers.json, answers.jsonl and
+answer-replies.jsonl. The same command resumes an interrupted run. Exit code: 0, or 3 if
 --max-requests or the provider ended the answers early.
 """
 
@@ -35,7 +37,7 @@ def evaluate(
     computes: RetrieverOptions,
     options: EvaluationOptions,
 ) -> None:
-    """Measure how well retrievers find the evidence for questions, in a long document or in many documents."""
+    """Measure how retrievers find evidence for questions, in a document or in many."""
     from spscanner_lab.commands.evaluation_run import run_evaluation
 
     if stopped := run_evaluation(data, options, computes, out):

@@ -1,9 +1,12 @@
 """Options of ``spscanner eval``, and their checks."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spscanner_rag.apps.cli.options import names_in, option
+
+if TYPE_CHECKING:
+    from spscanner_lab.evaluation.aggregation import DocumentForm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +62,9 @@ class EvaluationOptions:
     )
     aggregation: str = option(
         "max",
-        "With --corpus or BEIR: how the scores of units become a document's: max, mean,"
-        " mean_top, sum, logsumexp, first, or long (--unit document).",
+        "With --corpus or BEIR: how the scores of units become a document's: FirstP,"
+        " LongP, MaxP, SumP; max, mean, mean_top, sum, logsumexp, first, or long"
+        " (--unit document).",
     )
     split: str = option("test", "With BEIR: the judgements to use, qrels/SPLIT.tsv.")
     answers: str | None = option(
@@ -105,11 +109,18 @@ class EvaluationOptions:
             )
 
     def refuse(self, names: str, why: str) -> None:
-        """Raise ``ValueError`` for the first of these options that differs from its default."""
-        declared: dict[str, Any] = {each.name: each.default for each in fields(self)}
+        """Raise ``ValueError`` for the first of these options without its default."""
+        declared: dict[str, Any] = {field.name: field.default for field in fields(self)}
         for name in names.split():
             if getattr(self, name) != declared[name].default:
                 raise ValueError(f"got --{name.replace('_', '-')} {why}")
+
+    @property
+    def form(self) -> "DocumentForm":
+        """How the scores of units become a document's score."""
+        from spscanner_lab.evaluation.aggregation import document_form
+
+        return document_form(self.aggregation)
 
     @property
     def measured(self) -> tuple[int, ...]:
@@ -118,26 +129,27 @@ class EvaluationOptions:
 
         if not self.cutoffs:
             return CUTOFFS
-        words = [word.strip() for word in self.cutoffs.split(",")]
-        if not all(
-            word.isascii() and word.isdigit() and 0 < int(word) < 10**6
-            for word in words
-        ):
-            raise ValueError(
-                f"--cutoffs: got {self.cutoffs!r}; expected whole numbers such as"
-                " 1,2,5,10,20,50,100"
-            )
-        return tuple(sorted({int(word) for word in words}))
+        cutoffs = set()
+        for word in self.cutoffs.split(","):
+            digits = word.strip()
+            is_whole = digits.isascii() and digits.isdigit()
+            if not is_whole or not 0 < int(digits) < 10**6:
+                raise ValueError(
+                    f"--cutoffs: got {self.cutoffs!r}; expected whole numbers such as"
+                    " 1,2,5,10,20,50,100"
+                )
+            cutoffs.add(int(digits))
+        return tuple(sorted(cutoffs))
 
     def stages(self, is_corpus: bool, few: bool = False) -> list[str]:
         """The first stages; with ``few`` documents the default is none.
 
         ``ValueError`` for options that clash.
         """
-        from spscanner_lab.evaluation.study import NO_STAGE, WORDS
-        from spscanner_rag.results.selection import check_aggregation
+        from spscanner_lab.evaluation.aggregation import document_form
+        from spscanner_lab.evaluation.first_stage import NO_STAGE, WORDS
 
-        check_aggregation(self.aggregation)
+        document_form(self.aggregation)  # it checks the name
         if not is_corpus:
             needing = "aggregation first_stage document_characters"
             self.refuse(needing, "without --corpus; expected both, or neither")
@@ -146,14 +158,14 @@ class EvaluationOptions:
             "and --corpus; expected one of them: make two runs, each with its own --out"
         )
         self.refuse("context_ablation calibration", alone)
-        return first_stages_of(
-            self.first_stage or (NO_STAGE if few or self.among is not None else WORDS)
-        )
+        reads_all = few or self.among is not None
+        usual = NO_STAGE if reads_all else WORDS
+        return first_stages_of(self.first_stage or usual)
 
 
 def first_stages_of(value: str) -> list[str]:
     """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
-    from spscanner_lab.evaluation.study import NO_STAGE, WORDS
+    from spscanner_lab.evaluation.first_stage import NO_STAGE, WORDS
     from spscanner_rag.baselines.names import NameParts, check_name
 
     names = names_in("--first-stage", value)

@@ -1,7 +1,8 @@
-"""The folder of a run: ``records.jsonl``, a line per question and setting, and its inputs.
+"""The folder of a run: its records and its inputs.
 
-The inputs are in ``run.json``. An interrupted run resumes from its records; records of
-another run may not be added to them.
+``records.jsonl`` has a line per question and setting, and ``run.json`` the inputs. An
+interrupted run resumes from its records; records of another run may not be added to
+them.
 """
 
 import builtins
@@ -16,7 +17,7 @@ from typing import Any, Self, get_args, get_origin
 from spscanner_rag.system.json_lines import append_records, complete_lines
 from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
 from spscanner_rag.system.strict_json import parse_object
-from spscanner_rag.system.whole_file import write_whole
+from spscanner_rag.system.whole_files import write_whole
 
 RECORDS = "records.jsonl"
 _RUN = "run.json"
@@ -128,7 +129,7 @@ class RecordFile:
 
 
 def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Raise `OtherRunError` if a folder holds the records of a run with other arguments.
+    """Raise `OtherRunError` if a folder has records of a run with other arguments.
 
     Nothing is written. The arguments are compared as JSON. ``retrievers`` maps names to
     what `identity_of` returned: a run may have other retrievers than the earlier run,

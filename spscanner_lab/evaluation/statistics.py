@@ -46,9 +46,8 @@ class Sample:
         # each document's values are added in ascending order, so that the order of
         # questions changes no digit
         order = np.lexsort((self.values, places))
-        if places.any():
-            counts = np.bincount(places)
-        else:
+        counts = np.bincount(places)
+        if len(distinct) == 1:
             counts = np.ones(len(places), np.int64)
         firsts = np.cumsum(counts) - counts
         return np.add.reduceat(self.values[order], firsts), counts

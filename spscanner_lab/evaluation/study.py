@@ -1,39 +1,35 @@
-"""Studies: which questions a run asks of each setting, and how it turns the records into a result."""
+"""Studies: which questions a run asks of each setting, and what its records become."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from spscanner_lab.evaluation.corpora import Corpus, corpora_of
-from spscanner_lab.evaluation.records import Record
-from spscanner_lab.evaluation.result import (
-    Result,
-    Table,
+from spscanner_lab.evaluation.calibration_rows import (
     calibration_rows,
     calibration_tables,
+)
+from spscanner_lab.evaluation.corpora import (
+    SourceCorpus,
+    corpora_of,
+    documents_alone,
+)
+from spscanner_lab.evaluation.first_stage import NO_STAGE, WORDS
+from spscanner_lab.evaluation.plan import EvaluationPlan
+from spscanner_lab.evaluation.records import Record
+from spscanner_lab.evaluation.result import EvaluationResult
+from spscanner_lab.evaluation.result_tables import (
     characters_table,
     corpora_table,
     documents_table,
 )
-from spscanner_lab.evaluation.run import Ask, Plan, documents_alone
-from spscanner_lab.evaluation.statistics import TESTED, differences_of, rows_of
+from spscanner_lab.evaluation.rows import TESTED, differences_of, rows_of
+from spscanner_lab.evaluation.run_arguments import Questions, arguments_of, digest_of
+from spscanner_lab.evaluation.setting_run import SettingRun
+from spscanner_lab.evaluation.tables import Table
 from spscanner_lab.evidence.calibration import THRESHOLD
-from spscanner_lab.evidence.metrics import CUTOFFS
-from spscanner_lab.evidence.questions import (
-    Asked,
-    Document,
-    document_digest,
-    sample_questions,
-)
+from spscanner_lab.evidence.questions import Document
+from spscanner_lab.evidence.sampling import sample_questions
 from spscanner_rag.baselines.settings import Setting
-
-Questions = Mapping[str, Sequence[Asked]]  # by source, from `sample_questions`
-
-NO_STAGE, WORDS = "none", "bm25"
-"""First stages other than retrievers: read all documents, or those that the index of
-words ranks first."""
 
 DOCUMENT_TESTED = (
     ("document_mrr", "recall@10"),
@@ -42,62 +38,96 @@ DOCUMENT_TESTED = (
 """Metrics of the paired tests on corpora, within one unit and across units."""
 
 
+def no_tables(result: EvaluationResult) -> Sequence[Table]:
+    """The additional tables of a study that has none."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Study:
-    """A run: what each setting is asked, and how its records become a result."""
+    """A run: what each setting is asked, and how its records become a result.
 
-    settings: Sequence[Setting]  # plain settings, in the order of the tables
+    Parameters
+    ----------
+    settings : sequence of Setting
+        Plain settings, in the order of the tables.
+    questions : mapping
+        The questions of each source, with their documents.
+    seed : int
+        The seed of the intervals.
+    setting_runs : sequence of SettingRun
+        What each setting is asked.
+    arguments : mapping
+        What must be the same when the run resumes.
+    plan : EvaluationPlan
+        How questions are asked.
+    tested : tuple
+        The metrics of paired tests, within one unit and across units.
+    tables : callable
+        Returns the additional tables of a result.
+    """
+
+    settings: Sequence[Setting]
     questions: Questions
-    seed: int  # of the intervals
-    asks: Sequence[Ask]
-    arguments: Mapping[str, object]  # must be the same when the run resumes
-    plan: Plan
-    tested: tuple[Sequence[str], Sequence[str]] = (
-        TESTED  # metrics, within one unit and across units
-    )
-    tables: Callable[[Result], Sequence[Table]] = lambda result: ()  # additional tables
+    seed: int
+    setting_runs: Sequence[SettingRun]
+    arguments: Mapping[str, object]
+    plan: EvaluationPlan
+    tested: tuple[Sequence[str], Sequence[str]] = TESTED
+    tables: Callable[[EvaluationResult], Sequence[Table]] = no_tables
 
     @property
     def of_corpora(self) -> bool:
         """Whether a question is asked of many documents together."""
-        return any(ask.together for ask in self.asks)
+        return any(setting_run.together for setting_run in self.setting_runs)
 
     @property
     def stages(self) -> list[Setting]:
         """The settings whose scorers serve as first stages."""
-        return list(
-            dict.fromkeys(
-                ask.stage for ask in self.asks if isinstance(ask.stage, Setting)
-            )
-        )
+        stages = []
+        for setting_run in self.setting_runs:
+            stage = setting_run.stage
+            if isinstance(stage, Setting) and stage not in stages:
+                stages.append(stage)
+        return stages
 
-    def result(self, records: Sequence[Record]) -> Result:
-        """Rows of metrics, paired tests of the first setting against each other, and the study's own tables."""
-        settings = [ask.setting for ask in self.asks]
+    def result(self, records: Sequence[Record]) -> EvaluationResult:
+        """Rows of metrics, paired tests, and the study's own tables.
+
+        The first setting is tested against each other one.
+        """
+        settings = [setting_run.setting for setting_run in self.setting_runs]
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)
         pairs = [(settings[0], other) for other in settings[1:]]
         differences = differences_of(answerable, pairs, self.seed, self.tested)
-        result = Result(rows, differences, settings, cutoffs=self.plan.cutoffs)
-        calibrated = [ask.setting for ask in self.asks if ask.calibrate]
-        if not calibrated:
-            return replace(result, tables=self.tables(result))
-        left_out = [setting.label for setting in settings if setting not in calibrated]
+        cutoffs = self.plan.cutoffs
+        result = EvaluationResult(rows, differences, settings, cutoffs=cutoffs)
+        if any(setting_run.calibrate for setting_run in self.setting_runs):
+            return self._with_calibration(result, records)
+        return replace(result, tables=self.tables(result))
+
+    def _with_calibration(
+        self, result: EvaluationResult, records: Sequence[Record]
+    ) -> EvaluationResult:
+        calibrated = []
+        for setting_run in self.setting_runs:
+            if setting_run.calibrate:
+                calibrated.append(setting_run.setting)
+        left_out = []
+        for setting in result.settings:
+            if setting not in calibrated:
+                left_out.append(setting.label)
         rates = calibration_rows(records, calibrated, self.seed)
-        files = {
-            "calibration.json": {
-                "threshold": THRESHOLD,
-                "left_out": left_out,
-                "rows": rates,
-            }
-        }
-        return replace(result, tables=calibration_tables(rates, left_out), files=files)
+        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rates}
+        tables = calibration_tables(rates, left_out)
+        return replace(result, tables=tables, files={"calibration.json": content})
 
 
 def study_of(
     settings: Sequence[Setting],
     documents: Sequence[Document],
-    plan: Plan,
+    plan: EvaluationPlan,
     per_source: int | None = None,
     seed: int = 0,
     *,
@@ -112,67 +142,78 @@ def study_of(
     no evidence. With ``calibration`` the settings with probabilities are also asked
     unanswerable questions, in the same call.
     """
-    calibrated = [
-        setting for setting in settings if calibration and setting.has_probabilities
-    ]
-    if calibration and not calibrated:
-        raise ValueError(
-            f"--calibration: got {', '.join(setting.label for setting in settings)},"
-            " whose scores are not probabilities; expected a scanner among"
-            " --retrievers"
-        )
+    calibrated: list[Setting] = []
+    if calibration:
+        calibrated = _with_probabilities(settings)
     questions = sample_questions(documents, per_source, seed, answered=answered)
     if not questions:
         wanted = "evidence or answers" if answered else "evidence"
         raise ValueError(
             f"the data have no answerable question with {wanted}; expected at least one"
         )
-    unanswerable = (
-        sample_questions(documents, per_source, seed, answerable=False)
-        if calibration
-        else {}
-    )
-    sources = sorted({*questions, *unanswerable})
-    both = {
-        source: [*questions.get(source, ()), *unanswerable.get(source, ())]
-        for source in sources
-    }
-
-    asks = []
+    unanswerable: Questions = {}
+    if calibration:
+        unanswerable = sample_questions(documents, per_source, seed, answerable=False)
+    all_questions = _joined(questions, unanswerable)
+    setting_runs = []
     for setting in settings:
-        corpora = partial(documents_alone, both if setting in calibrated else questions)
-        asks.append(
-            Ask(setting, setting, corpora, plan, calibrate=setting in calibrated)
+        calibrate = setting in calibrated
+        questions_of_setting = all_questions if calibrate else questions
+        corpora = partial(documents_alone, questions_of_setting)
+        setting_runs.append(
+            SettingRun(setting, setting, corpora, plan, calibrate=calibrate)
         )
     arguments = arguments_of([], questions, plan)
     if calibration:
         arguments["calibration"] = digest_of(unanswerable)
-    return Study(settings, questions, seed, asks, arguments, plan)
+    return Study(settings, questions, seed, setting_runs, arguments, plan)
+
+
+def _with_probabilities(settings: Sequence[Setting]) -> list[Setting]:
+    calibrated = [setting for setting in settings if setting.has_probabilities]
+    if not calibrated:
+        labels = ", ".join(setting.label for setting in settings)
+        raise ValueError(
+            f"--calibration: got {labels}, whose scores are not probabilities; expected"
+            " a scanner among --retrievers"
+        )
+    return calibrated
+
+
+def _joined(first: Questions, second: Questions) -> Questions:
+    """The questions of both, by source in alphabetical order."""
+    joined = {}
+    for source in sorted({*first, *second}):
+        joined[source] = [*first.get(source, ()), *second.get(source, ())]
+    return joined
 
 
 def corpus_study_of(
     settings: Sequence[Setting],
     documents: Sequence[Document],
-    plan: Plan,
+    plan: EvaluationPlan,
     per_source: int | None = None,
     seed: int = 0,
 ) -> Study:
     """The run that asks each question of all documents of its source together."""
+    settings = settings_in(plan, settings)
     least = plan.among or (1 if plan.exact else 2)
     corpora = corpora_of(
         documents, per_source, seed, least=least, characters=plan.characters
     )
-    questions = {corpus.source: corpus.asked for corpus in corpora}
+    questions = {corpus.source: corpus.questions for corpus in corpora}
 
-    def tables(result: Result) -> list[Table]:
-        found = [documents_table(result), corpora_table(corpora)]
-        return [*found, characters_table(result)] if plan.exact else found
+    def tables(result: EvaluationResult) -> list[Table]:
+        tables = [documents_table(result), corpora_table(corpora)]
+        if plan.exact:
+            tables.append(characters_table(result))
+        return tables
 
     return Study(
         settings,
         questions,
         seed,
-        asks=list(asks_of(settings, corpora, plan)),
+        setting_runs=list(runs_on_corpora(settings, corpora, plan)),
         arguments=arguments_of(corpora, questions, plan),
         tested=DOCUMENT_TESTED,
         plan=plan,
@@ -180,65 +221,44 @@ def corpus_study_of(
     )
 
 
-def asks_of(
-    settings: Sequence[Setting], corpora: Sequence[Corpus], plan: Plan
-) -> Iterator[Ask]:
-    """One `Ask` for each setting and first stage.
+def settings_in(plan: EvaluationPlan, settings: Sequence[Setting]) -> list[Setting]:
+    """The settings of a plan: all with whole documents, if these are read whole."""
+    if not plan.reads_whole:
+        return list(settings)
+    whole = [replace(setting, unit="document") for setting in settings]
+    return list(dict.fromkeys(whole))
+
+
+def runs_on_corpora(
+    settings: Sequence[Setting], corpora: Sequence[SourceCorpus], plan: EvaluationPlan
+) -> Iterator[SettingRun]:
+    """One `SettingRun` for each setting and first stage.
 
     Retrievers that have an index read everything.
     """
-    if plan.aggregation == "long" and any(
-        setting.unit != "document" for setting in settings
-    ):
+    has_parts = any(setting.unit != "document" for setting in settings)
+    if plan.aggregation == "long" and has_parts:
         raise ValueError(
             '--aggregation: got "long" for units that are parts of documents; expected'
             " --unit document, and a retriever that reads them whole"
         )
     for setting in settings:
-        for name in [NO_STAGE] if setting.has_index else plan.first_stages:
-            stage = {NO_STAGE: None, WORDS: WORDS}.get(name, Setting(name, "chunk"))
-            variants = (f"{plan.read_documents} documents by {name}",) if stage else ()
-            asked = replace(setting, variants=variants)
-            yield Ask(asked, setting, lambda: corpora, plan, stage, together=True)
+        stages = [NO_STAGE] if setting.has_index else plan.first_stages
+        for name in stages:
+            stage = _stage(name)
+            variants: tuple[str, ...] = ()
+            if stage is not None:
+                variants = (f"{plan.read_documents} documents by {name}",)
+            variant = replace(setting, variants=variants)
+            yield SettingRun(
+                variant, setting, lambda: corpora, plan, stage, together=True
+            )
 
 
-def arguments_of(
-    corpora: Sequence[Corpus], questions: Questions, plan: Plan
-) -> dict[str, object]:
-    """The arguments that must be the same when a run resumes."""
-    texts = {
-        corpus.source: "".join(map(document_digest, corpus.documents))
-        for corpus in corpora
-    }
-    return {
-        "questions": digest_of(questions),
-        "corpora": {
-            source: hashlib.sha256(own.encode()).hexdigest()
-            for source, own in texts.items()
-        },
-        "among": plan.among,
-        "document_characters": plan.characters,
-        "aggregation": None if plan.aggregation == "max" else plan.aggregation,
-        "cutoffs": None if tuple(plan.cutoffs) == CUTOFFS else list(plan.cutoffs),
-    }
-
-
-def digest_of(questions: Questions) -> str:
-    """SHA-256 of the questions of a run and of the documents that they are about."""
-    digest = hashlib.sha256()
-    documents: dict[
-        int, str
-    ] = {}  # digests by `id`, since a document is asked many questions
-    for source, asked in questions.items():
-        for document, question in asked:
-            if id(document) not in documents:
-                documents[id(document)] = document_digest(document)
-            content = [
-                source,
-                document.doc_id,
-                question.qid,
-                question.text,
-                question.evidence,
-            ]
-            digest.update(json.dumps([*content, documents[id(document)]]).encode())
-    return digest.hexdigest()
+def _stage(name: str) -> Setting | str | None:
+    """The first stage of a name, as `SettingRun` has it."""
+    if name == NO_STAGE:
+        return None
+    if name == WORDS:
+        return WORDS
+    return Setting(name, "chunk")

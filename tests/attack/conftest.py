@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_lab.evaluation.run import PeakMemory
+from spscanner_lab.evaluation.machine import PeakMemory
 
 MOST_MEGABYTES = 256.0
 """Memory that one attack may take beyond what the process held before."""

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_lab.commands.evaluation_run import show_result, write_result
 from spscanner_lab.commands.train import TrainingView
 from spscanner_lab.evaluation.records import Record
-from spscanner_lab.evaluation.result import Result, Table
-from spscanner_lab.evaluation.statistics import differences_of, rows_of
+from spscanner_lab.evaluation.result import EvaluationResult
+from spscanner_lab.evaluation.rows import differences_of, rows_of
+from spscanner_lab.evaluation.tables import Table
 from spscanner_lab.training.loop import StepReport
 from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_lab.training.stages.evidence import Validation
+from spscanner_lab.views.evaluation_files import write_result
+from spscanner_lab.views.evaluation_terminal import show_result
 from spscanner_rag.apps.pages.scanned_document import (
     ScannedDocument,
     described,
@@ -53,13 +55,13 @@ HOSTILE = [
 ]
 
 
-def results(name: str) -> Result:
+def results(name: str) -> EvaluationResult:
     settings = [Setting(f"scanner:{name}", "sentence"), Setting(name, "sentence")]
     of_all = (name, name, name, "q", 90, {"recall@10": 0.5, "mrr": 0.5, "tokens@5": 9})
     records = [Record(*setting.key, *of_all) for setting in settings]
     table = Table(name, f"About {name}.", ["source", name], [[name, name]])
     differences = differences_of(records, [(settings[0], settings[1])])
-    return Result(rows_of(records, settings), differences, settings, tables=[table])
+    return EvaluationResult(rows_of(records, settings), differences, settings, tables=[table])
 
 
 def check_plain(text: str, name: str) -> None:

@@ -10,7 +10,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from spscanner_lab.benchmarks.__main__ import main
-from spscanner_lab.benchmarks.speed import least_work, scan_products
+from spscanner_lab.benchmarks.speed import least_work
+from spscanner_lab.evaluation.operations import scan_products
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS

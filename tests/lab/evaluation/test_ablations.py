@@ -99,7 +99,7 @@ def test_names_that_files_of_runs_have() -> None:
 def test_a_published_scanner_reads_its_own_units_alone(
     published_checkpoint: Path,
 ) -> None:
-    """A unit that fills the chunk is read as the reference segmenter gives it, not as the document has it."""
+    """A unit that fills the chunk is read as the reference segmenter gives it."""
     scanner = Scanner.from_pretrained(
         published_checkpoint, device="cpu", dtype="float32"
     )

@@ -1,4 +1,4 @@
-"""Two tiny sets of documents, and scorers with known scores, for all tests of the evaluation."""
+"""Two tiny sets of documents, and scorers with scores known beforehand."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ ANIMALS = ("otter", "heron", "badger", "vole")
 
 
 def document(doc_id: str = "d", source: str = "wild") -> Document:
-    """Five sentences; the first is evidence of the first question, the third of the second."""
+    """Five sentences; the first and the third are evidence of the two questions."""
     questions = (
         Question("q0", "Which otter swims?", ((4, 9),)),
         Question("q1", "What fell?", ((32, 36),)),
@@ -40,7 +40,7 @@ def page(animal: str) -> Document:
 
 
 class Given(Scorer):
-    """Scores units by the best of their words, and keeps the questions and texts that it is given."""
+    """Scores units by the best of their words, and keeps what it is asked."""
 
     def __init__(self, **scores: float) -> None:
         self.scores = scores
@@ -63,7 +63,7 @@ class Given(Scorer):
 
 
 class Counting(Scorer):
-    """Keeps the number of texts that it is given, and of units in the collection's index."""
+    """Keeps how many texts it is asked of, and how many units the collection has."""
 
     uses_collection = True
 

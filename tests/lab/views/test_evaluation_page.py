@@ -1,4 +1,4 @@
-"""The page of an evaluation, from a result, in a browser if there is one, and the messages of a terminal."""
+"""The page of an evaluation, in a browser if there is one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,24 +6,23 @@ from typing import Any
 
 import pytest
 
-from spscanner_lab.commands.evaluation_run import (
-    first_sentence,
-    render_evaluation,
-    show_result,
-)
 from spscanner_lab.evaluation.records import Record
-from spscanner_lab.evaluation.result import Result, Table, verdicts
-from spscanner_lab.evaluation.statistics import (
+from spscanner_lab.evaluation.result import EvaluationResult
+from spscanner_lab.evaluation.rows import (
     Difference,
     differences_of,
     length_bin,
     rows_of,
 )
+from spscanner_lab.evaluation.tables import Table
 from spscanner_lab.evidence.metrics import CUTOFFS
+from spscanner_lab.views.evaluation_page import first_sentence, render_evaluation
 from spscanner_rag.baselines.settings import Setting
 from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of
 
 SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
+
+
 METRICS = ("recall", "ndcg", "precision", "success", "mrr")
 
 
@@ -57,7 +56,9 @@ def records() -> Iterator[Record]:
 def page_with(
     found: list[Record], differences: list[Difference], *tables: Table
 ) -> str:
-    result = Result(rows_of(found, SETTINGS), differences, SETTINGS, tables=tables)
+    result = EvaluationResult(
+        rows_of(found, SETTINGS), differences, SETTINGS, tables=tables
+    )
     return render_evaluation(result, {"Command": f"spscanner eval {HOSTILE}"})
 
 
@@ -103,65 +104,6 @@ def test_best_is_marked_among_the_same_unit(page: CheckedPage) -> None:
         6,
         6,
     ]  # of each share
-
-
-def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
-    """A page whose first picture shows a share with its interval for each setting."""
-    settings = [
-        Setting("scanner"),
-        Setting("dense:/m/a"),
-        Setting("scanner", variants=("<first> tenth",)),
-        Setting("dense:/m/a", "chunk"),
-    ]
-    rows: list[Any] = [
-        {"source": "macro", "split": "dev", "retriever": setting.name, "unit": setting.unit, "metric": "recall",
-         "k": 1, "value": value, "ci_low": low, "ci_high": high}
-        for setting, (value, low, high) in zip(settings, shares, strict=False)
-    ]  # fmt: skip
-    return check_page(render_evaluation(Result(rows, [], settings, cutoffs=[1, 2]), {}))
-
-
-def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line_between_points() -> (
-    None
-):
-    figure = next(chart((0.2, 0.1, 0.3)).all("figure"))
-    (point,) = (each for each in figure.iter("path"))
-    lines = [
-        each.get("class")
-        for each in figure.iter("line")
-        if "grid" not in each.attrib["class"]
-    ]
-    assert lines == ["interval c1"]
-    assert [text_of(each) for each in figure.iter("title")] == [
-        "scanner: 20.0% (10.0 to 30.0)"
-    ]
-    heights = [
-        float(each.attrib["y1"])
-        for each in figure.iter("line")
-        if each.get("class") == "grid"
-    ]
-    y = float(point.attrib["transform"].rstrip(")").split()[1])
-    assert y == pytest.approx(min(heights))  # 20 % is the top of the picture's axis
-
-
-def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -> None:
-    page = chart(*[(0.2, None, None)] * 4)
-    points = list(next(page.all("figure")).iter("path"))
-    assert [each.get("class") for each in points] == [
-        "point c1",
-        "point c2",
-        "point c1 hollow",
-        "point c2",
-    ]
-    assert [each.attrib["d"] == points[0].attrib["d"] for each in points] == [
-        True,
-        True,
-        True,
-        False,
-    ]
-    labels = ["scanner", "dense:a", "scanner, <first> tenth", "dense:a, chunks"]
-    assert [text_of(each).strip() for each in page.all("li")] == labels
-    assert not list(page.all("line", "interval"))
 
 
 def difference(second: str, points: float, p: float, **others: Any) -> Any:
@@ -234,7 +176,9 @@ def test_a_difference_says_how_sure_it_is(
 ) -> None:
     shown = difference("b", 0.1, p, ci_low=low, ci_high=0.2)
     page = check_page(
-        render_evaluation(Result([], [shown], [Setting("a"), Setting("b")]), {})
+        render_evaluation(
+            EvaluationResult([], [shown], [Setting("a"), Setting("b")]), {}
+        )
     )
     assert page.text("span", "numbers").strip() == words
 
@@ -261,42 +205,3 @@ def test_in_a_browser(markup: str, tmp_path: Path, visit: Any) -> None:
     assert opened.page.locator("tbody th", has_text="<script>").count() >= 3
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     opened.finish()
-
-
-def test_a_narrow_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    show_result(Result(rows_of(records(), SETTINGS[:1]), [], SETTINGS[:1]), Path("out"))
-    assert "41.7" in capsys.readouterr().out
-
-
-MORE = "{}: +20.0 points of the evidence among the best 10 (95 % interval"
-UNTOLD = "one or two: 1,234 questions do not tell which finds more"
-
-
-@pytest.mark.parametrize(
-    ("points", "low", "high", "p", "expected"),
-    [
-        (0.2, 0.1, 0.3, 0.01, MORE.format("one finds more than two")),
-        (-0.2, -0.3, -0.1, 0.04, MORE.format("two finds more than one")),
-        (0.2, -0.1, 0.5, 0.2, f"{UNTOLD} (95 % interval -10.0 to +50.0)."),
-        (
-            0.2,
-            0.1,
-            0.3,
-            0.5,
-            f"{UNTOLD} (95 % interval +10.0 to +30.0).",
-        ),  # as of two documents
-        (0.2, None, None, 1.0, f"{UNTOLD}."),
-    ],
-)
-def test_a_terminal_says_what_recall_says(
-    points: float, low: float | None, high: float | None, p: float, expected: str
-) -> None:
-    test = Difference(
-        first="one", second="two", metric="recall@10", average="macro",
-        difference=points, ci_low=low, ci_high=high, p_value=p, questions=1234,
-    )  # fmt: skip
-    (said,) = verdicts(Result([], [test], []))
-    assert said.startswith(expected)

@@ -1,4 +1,4 @@
-"""`spscanner eval --answers`: answers from what retrievers find and from whole documents, judged and counted."""
+"""`spscanner eval --answers`: answers that are judged and counted."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,8 @@ def reply(prompt: str) -> str:
         file.write(".")
     if "[BEGIN CANDIDATE ANSWER" in prompt:
         right, own = (
-            prompt.rpartition(f"[BEGIN {kind} ANSWER")[2].splitlines()[1] for kind in ("REFERENCE", "CANDIDATE")
+            prompt.rpartition(f"[BEGIN {kind} ANSWER")[2].splitlines()[1]
+            for kind in ("REFERENCE", "CANDIDATE")
         )
         return f"REASON: compared.\\nDECISION: {'YES' if right in own else 'NO'}"
     found = re.findall(r"(?:ANSWER: |keys hang in the )(?!not in)(\\w+)", prompt)
@@ -147,16 +148,21 @@ def test_retrieved_and_direct_answers(
 def test_the_paper_s_experiment_on_its_test_file(
     run: Run, data: Path, script: Path, tmp_path: Path
 ) -> None:
-    """Benchmarks with right answers but no evidence, from the file to rows by benchmark and by length."""
+    """Benchmarks with right answers but no evidence, from file to rows."""
     released: dict[str, Any] = {}
     for number, line in enumerate(read_lines(data)):
         sentences = [f"{part}. " for part in line["text"].split(". ")] * (
             1 + 9 * (number % 2)
         )
         question = line["questions"][0]["question"]
-        record = {"question": question, "answer": line["questions"][0]["answers"], "input_ids": [1, 2],
-                  "full_text_sentences": sentences, "sentence_indices": [1] * len(sentences),
-                  "answer_type": "sentence" if number < 2 else "paragraph"}  # fmt: skip
+        record = {
+            "question": question,
+            "answer": line["questions"][0]["answers"],
+            "input_ids": [1, 2],
+            "full_text_sentences": sentences,
+            "sentence_indices": [1] * len(sentences),
+            "answer_type": "sentence" if number < 2 else "paragraph",
+        }
         released.setdefault(line["source"], {})[str(("b", number))] = record
     (tmp_path / "mambaretriever_test.json").write_text(json.dumps(released))
     made, out = tmp_path / "test.jsonl", tmp_path / "out"

@@ -1,0 +1,134 @@
+"""The charts of an evaluation, on its page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spscanner_lab.evaluation.records import Record
+from spscanner_lab.evaluation.result import EvaluationResult
+from spscanner_lab.evaluation.rows import (
+    Difference,
+    differences_of,
+    length_bin,
+    rows_of,
+)
+from spscanner_lab.evaluation.tables import Table
+from spscanner_lab.evidence.metrics import CUTOFFS
+from spscanner_lab.views.evaluation_page import render_evaluation
+from spscanner_rag.baselines.settings import Setting
+from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of
+
+SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
+
+
+METRICS = ("recall", "ndcg", "precision", "success", "mrr")
+
+
+def records() -> Iterator[Record]:
+    for setting in SETTINGS:
+        best = 50 if setting.unit == "sentence" else 5
+        for number in range(6):
+            share = number / 6 if setting is SETTINGS[0] else 0.25
+            yield Record(
+                *setting.key,
+                source=f"source {number % 2} {HOSTILE}",
+                split="dev",
+                doc_id=f"d{number}",
+                qid="q",
+                characters=7_000 * (number + 1),
+                metrics={f"{metric}@{k}": share for metric in METRICS for k in CUTOFFS}
+                | {
+                    "mrr": share,
+                    "recall_at_tokens@250": share,
+                    "recall_at_tokens@1000": share,
+                }
+                | {f"tokens@{k}": 40 * k for k in CUTOFFS}
+                | {
+                    f"recall_by_length@{length_bin(7_000 * (number + 1))}": share,
+                    "seconds": 0.5,
+                }
+                | {f"recall_by_position@{best}@{part}": share for part in range(1, 11)},
+            )
+
+
+def page_with(
+    found: list[Record], differences: list[Difference], *tables: Table
+) -> str:
+    result = EvaluationResult(
+        rows_of(found, SETTINGS), differences, SETTINGS, tables=tables
+    )
+    return render_evaluation(result, {"Command": f"spscanner eval {HOSTILE}"})
+
+
+@pytest.fixture(scope="module")
+def markup() -> str:
+    found = list(records())
+    table = Table(
+        f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]]
+    )
+    return page_with(found, differences_of(found, [(SETTINGS[0], SETTINGS[1])]), table)
+
+
+@pytest.fixture(scope="module")
+def page(markup: str) -> CheckedPage:
+    return check_page(markup)
+
+
+def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
+    """A page whose first picture shows a share with its interval for each setting."""
+    settings = [
+        Setting("scanner"),
+        Setting("dense:/m/a"),
+        Setting("scanner", variants=("<first> tenth",)),
+        Setting("dense:/m/a", "chunk"),
+    ]
+    rows: list[Any] = []
+    for setting, (value, low, high) in zip(settings, shares, strict=False):
+        row = {"source": "macro", "split": "dev", "metric": "recall", "k": 1}
+        row |= {"retriever": setting.name, "unit": setting.unit, "value": value}
+        rows.append(row | {"ci_low": low, "ci_high": high})
+    return check_page(
+        render_evaluation(EvaluationResult(rows, [], settings, cutoffs=[1, 2]), {})
+    )
+
+
+def test_a_chart_has_a_point_with_its_interval_for_each_share_and_no_line() -> None:
+    figure = next(chart((0.2, 0.1, 0.3)).all("figure"))
+    (point,) = (each for each in figure.iter("path"))
+    lines = [
+        each.get("class")
+        for each in figure.iter("line")
+        if "grid" not in each.attrib["class"]
+    ]
+    assert lines == ["interval c1"]
+    assert [text_of(each) for each in figure.iter("title")] == [
+        "scanner: 20.0% (10.0 to 30.0)"
+    ]
+    heights = [
+        float(each.attrib["y1"])
+        for each in figure.iter("line")
+        if each.get("class") == "grid"
+    ]
+    y = float(point.attrib["transform"].rstrip(")").split()[1])
+    assert y == pytest.approx(min(heights))  # 20 % is the top of the picture's axis
+
+
+def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -> None:
+    page = chart(*[(0.2, None, None)] * 4)
+    points = list(next(page.all("figure")).iter("path"))
+    assert [each.get("class") for each in points] == [
+        "point c1",
+        "point c2",
+        "point c1 hollow",
+        "point c2",
+    ]
+    assert [each.attrib["d"] == points[0].attrib["d"] for each in points] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    labels = ["scanner", "dense:a", "scanner, <first> tenth", "dense:a, chunks"]
+    assert [text_of(each).strip() for each in page.all("li")] == labels
+    assert not list(page.all("line", "interval"))
