@@ -354,7 +354,7 @@ class DocumentHost(Host[Document]):
 
         return find
 
-    def read(self, found: Sequence[Document]) -> list[ReadText[Document]]:
+    def join_found(self, found: Sequence[Document]) -> list[ReadText[Document]]:
         return read(found, self.document_key)
 
     def score(self, found: Sequence[Document]) -> float | None:
@@ -389,8 +389,8 @@ def _own_start(hit: Hit, text: ReadText[Document]) -> int | None:
 class DocumentAnswer(Answer[Document, Document]):
     """Results as new documents, which share no objects with those that contain the sentences."""
 
-    pages: ClassVar = _PAGES
-    unknown: ClassVar = UNKNOWN
+    page_keys: ClassVar = _PAGES
+    unknown_offset: ClassVar = UNKNOWN
 
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place, document = hit.place, text.items[hit.place.piece]
@@ -410,8 +410,8 @@ class DocumentAnswer(Answer[Document, Document]):
             "start_index": start,
             "end_index": end,
             ID_KEY: identity,
-        } | self.place(hit, text)
-        self.found.append(scored_document(hit.text, metadata, identity))
+        } | self.place_metadata(hit, text)
+        self.results.append(scored_document(hit.text, metadata, identity))
 
     def add_piece(
         self,
@@ -422,12 +422,12 @@ class DocumentAnswer(Answer[Document, Document]):
         saved: Mapping[str, float],
     ) -> None:
         metadata = {**self.metadata(best, text, piece), **saved}
-        self.found.append(scored_document(content, metadata, text.items[piece].id))
+        self.results.append(scored_document(content, metadata, text.items[piece].id))
 
     def content(self, of: Document) -> str:
         return of.page_content
 
-    def own_score(self, item: Document) -> float | None:
+    def retrieval_score_of(self, item: Document) -> float | None:
         return score_of(item)
 
     def metadata_of(self, item: Document) -> Mapping[str, Any]:

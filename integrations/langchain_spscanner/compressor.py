@@ -117,7 +117,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         callbacks : optional
             Not used: a compressor has no traced run of its own.
         """
-        return self._compressed(documents, check_query(query), self._search())
+        return self._compressed(documents, check_query(query), self.sentence_search())
 
     @override
     async def acompress_documents(
@@ -127,7 +127,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         callbacks: Callbacks | None = None,
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
-        query, search = check_query(query), self._search()
+        query, search = check_query(query), self.sentence_search()
         return await search.off_loop(
             lambda cancelled: self._compressed(documents, query, search, cancelled)
         )

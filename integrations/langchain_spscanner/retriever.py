@@ -175,7 +175,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         `persist` before; its content is replaced. ``ValueError`` if it holds anything
         else, or if metadata hold values that JSON cannot keep.
         """
-        self._corpus().persist(path, self._search().meaning)
+        self._corpus().persist(path, self.sentence_search().meaning)
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
@@ -274,7 +274,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         params = super()._get_ls_params(**kwargs)
         params["ls_embedding_provider"] = "spscanner-rag"
         params["ls_embedding_model"] = (
-            kwargs.get("search") or self._search()
+            kwargs.get("search") or self.sentence_search()
         ).choice.name
         return params
 
@@ -290,7 +290,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
             check_query(query),
             _predicate(arguments.pop("filter", self.filter)),
         )
-        search = self._search(
+        search = self.sentence_search(
             {name: arguments.pop(name) for name in _SELECTING if name in arguments}
         )
 

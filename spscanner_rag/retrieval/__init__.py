@@ -1,4 +1,4 @@
-"""The framework-free half of the integrations: joined texts, the held corpus, search, and results.
+"""The framework-free half of the integrations: texts, the corpus, search and results.
 
 An integration imports only what ``__all__`` lists. Nothing here imports torch until a
 scanner is needed.
@@ -6,31 +6,32 @@ scanner is needed.
 
 from typing import TYPE_CHECKING, Any
 
-from spscanner_rag.retrieval.answers import (
+from spscanner_rag.retrieval.answers import Answer
+from spscanner_rag.retrieval.held_corpus import HeldCorpus
+from spscanner_rag.retrieval.hidden_token import without_token
+from spscanner_rag.retrieval.hits import Hit
+from spscanner_rag.retrieval.host import Host, ReadText
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.joining import join_pieces
+from spscanner_rag.retrieval.json_values import check_json
+from spscanner_rag.retrieval.overlaps import share_text
+from spscanner_rag.retrieval.page_metadata import page_label, page_number
+from spscanner_rag.retrieval.pieces import Piece
+from spscanner_rag.retrieval.random_ids import is_random_id
+from spscanner_rag.retrieval.read_bounds import ReadBounds
+from spscanner_rag.retrieval.result_metadata import (
     ID_KEY,
     SCORE_KEYS,
-    Answer,
-    Hit,
     copied_metadata,
-    is_random_id,
     result_metadata,
 )
-from spscanner_rag.retrieval.corpus import check_json
-from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import (
-    Piece,
-    join_pieces,
-    page_label,
-    page_number,
-    share_text,
-)
+from spscanner_rag.retrieval.scorer_choice import loading_options
 from spscanner_rag.retrieval.search import SentenceSearch
-from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.system.install_hints import import_extra, install_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.retrieval.scan_fields import RetrieverFields, ScanFields
+    from spscanner_rag.retrieval.retriever_fields import RetrieverFields
+    from spscanner_rag.retrieval.scan_fields import ScanFields
 
 __all__ = [
     "ID_KEY",
@@ -57,15 +58,18 @@ __all__ = [
     "page_number",
     "result_metadata",
     "share_text",
+    "without_token",
 ]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if name in (
-        "RetrieverFields",
-        "ScanFields",
-    ):  # they need pydantic, which only the frameworks install
-        from spscanner_rag.retrieval import scan_fields
+    # These need pydantic, which only the frameworks install.
+    if name == "ScanFields":
+        from spscanner_rag.retrieval.scan_fields import ScanFields
 
-        return getattr(scan_fields, name)
+        return ScanFields
+    if name == "RetrieverFields":
+        from spscanner_rag.retrieval.retriever_fields import RetrieverFields
+
+        return RetrieverFields
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

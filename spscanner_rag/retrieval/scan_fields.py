@@ -1,9 +1,8 @@
-"""The fields that the pydantic classes of all frameworks share: which model scores, and what is returned."""
+"""The fields that the pydantic classes of all frameworks share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -17,17 +16,21 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
-from spscanner_rag.results.selection import Order
-from spscanner_rag.retrieval.answers import ReturnNodes
-from spscanner_rag.retrieval.held import OwnFirstStage, ReadBounds, ReadTokens
-from spscanner_rag.retrieval.search import Prompt, Selection, SentenceSearch
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, hide_token
+from spscanner_rag.results import Selection
+from spscanner_rag.results.selection import SELECTION_OPTIONS, Order
+from spscanner_rag.retrieval.hidden_token import hide_token
+from spscanner_rag.retrieval.model_budget import Prompt
+from spscanner_rag.retrieval.scorer_choice import ScorerChoice
+from spscanner_rag.retrieval.search import ReturnNodes, SentenceSearch
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.token_counts import budget_counter
 
 
 class ScanFields(BaseModel):
-    """Which model scores, which sentences are selected, and what is returned."""
+    """Which model scores, which sentences are selected, and what is returned.
+
+    A subclass names in `limits` its fields for the maximum number of sentences.
+    """
 
     model_config = ConfigDict(
         arbitrary_types_allowed=True,
@@ -132,21 +135,59 @@ class ScanFields(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        choice = self._search().choice
-        if (
-            choice.scorer is None and choice.scanner is None
-        ):  # only here: the folder may move after loading
+        choice = self.sentence_search().choice
+        # Only here, because the folder may move after loading.
+        if choice.scorer is None and choice.scanner is None:
             Scanner.check_names(
                 self.model, device=self.device, dtype=self.dtype, backend=self.backend
             )
         return self
 
+    @classmethod
+    def selection_names(cls) -> dict[str, str]:
+        """The field of each option of `SELECTION_OPTIONS`."""
+        names = {option: option for option in SELECTION_OPTIONS}
+        names["top_k"], names["top_k_per_text"] = cls.limits
+        names["context"] = "context_sentences"
+        names["merge"] = "merge_adjacent"
+        return names
+
+    def sentence_search(
+        self, arguments: Mapping[str, Any] | None = None
+    ) -> SentenceSearch:
+        """Make the search that the fields describe; loads nothing.
+
+        Parameters
+        ----------
+        arguments : mapping, optional
+            Values that override those of the fields in one call.
+
+        Raises
+        ------
+        ValueError
+            For a value out of range, several scorers, or a missing token counter.
+        TypeError
+            For a scorer that cannot score.
+        """
+        options = {**self.__dict__, **(arguments or {})}
+        choice = ScorerChoice.of(options)
+        selection = Selection.of(options, self.selection_names())
+        if choice.scorer is not None and selection.count_tokens is None:
+            owner = type(choice.scorer).__name__
+            budget_counter(selection.max_tokens, choice.scorer.count_tokens, owner)
+        return SentenceSearch(
+            choice=choice,
+            selection=selection,
+            batch_size=options["batch_size"],
+            return_nodes=options["return_nodes"],
+            keep_retrieval_score=options["keep_retrieval_score"],
+            prompt=options["prompt"],
+        )
+
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         memo = {} if memo is None else memo
-        shared = [
-            *(getattr(self, name) for name in self.shared_by_copies),
-            *self.model_kwargs.values(),
-        ]
+        shared = [getattr(self, name) for name in self.shared_by_copies]
+        shared += self.model_kwargs.values()
         memo.update((id(value), value) for value in shared)
         return super().__deepcopy__(memo)
 
@@ -159,87 +200,3 @@ class ScanFields(BaseModel):
         # Before all other validators, so that no error holds the token, not even in its
         # input.
         return no_info_before_validator_function(hide_token, handler(source))
-
-    def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
-        """The search with the values of the fields.
-
-        ``arguments`` of one call override them. Loads nothing.
-
-        ``ValueError`` for a value out of range, several scorers, or a missing token
-        counter; ``TypeError`` for a scorer that cannot score.
-        """
-        options = {**self.__dict__, **(arguments or {})}
-        choice = ScorerChoice.of(options)
-        limits = dict(zip(("top_k", "top_k_per_text"), self.limits, strict=True))
-        selection = Selection.of(
-            options,
-            limits | {"context": "context_sentences", "merge": "merge_adjacent"},
-        )
-        counter = selection.count_tokens
-        if counter is None and choice.scorer is not None:
-            counter = choice.scorer.count_tokens
-        if choice.scorer is not None and counter is None:
-            name = type(choice.scorer).__name__
-            budget_counter(selection.max_tokens, None, name)
-        own = ("batch_size", "return_nodes", "keep_retrieval_score", "prompt")
-        return SentenceSearch(choice, selection, *(options[name] for name in own))
-
-
-class RetrieverFields(ScanFields):
-    """The fields of the retrievers of both frameworks: what chooses the documents to read, and how many."""
-
-    other_stages: ClassVar[tuple[type, str]]
-    """The class of the framework's first stages, and its description in errors."""
-
-    first_stage: SkipValidation[Any] = "bm25"
-    """What chooses the documents to read. "bm25": BM25 of their sentences, and with
-    an encoder also their best sentence's meaning (then all texts are encoded once,
-    which takes minutes for a thousand). "none": all are read. A retriever of the
-    framework: the documents that contain what it finds are read, or else what it
-    finds."""
-
-    retriever: SkipValidation[Any] = None
-    """Another name of ``first_stage`` for a retriever."""
-
-    read_documents: SkipValidation[int | None] = 10
-    """Maximum number of documents that are read for a question after a first stage;
-    None for no bound."""
-
-    read_tokens: SkipValidation[ReadTokens] = "auto"
-    """Maximum number of their tokens; "auto": 200,000, on a CPU 100,000; None for no
-    bound. Four ASCII characters, or a UTF-8 byte of another, count as one. A
-    document that would exceed it is left out, except the best one."""
-
-    @property
-    def stage(
-        self,
-    ) -> Any:  # noqa: ANN401 - of the framework's class, or the name of one of ours
-        """The first stage, under whichever name it was given."""
-        if self.retriever is not None:
-            return self.retriever
-        return "bm25" if self.first_stage is None else self.first_stage
-
-    @model_validator(mode="after")
-    def _check_first_stage(self) -> Self:
-        kind, expected = self.other_stages
-        name = "first_stage" if self.retriever is None else "retriever"
-        if self.retriever is not None and "first_stage" in self.model_fields_set:
-            raise ValueError(
-                "retriever: got first_stage as well; expected one of them: they mean"
-                " the same"
-            )
-        if isinstance(self.stage, str) and self.stage not in get_args(OwnFirstStage):
-            raise ValueError(
-                f'{name}: got {self.stage!r}; expected "bm25", "none" or a retriever'
-            )
-        if not isinstance(self.stage, str | kind):
-            raise TypeError(
-                f"{name}: got {type(self.stage).__name__}; expected {expected}"
-            )
-        return self
-
-    def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
-        bounds = ReadBounds(self.read_documents, self.read_tokens)
-        return replace(
-            super()._search(arguments), first_stage=self.stage, bounds=bounds
-        )

@@ -1,212 +1,34 @@
-"""One search: score texts for a query, select the best sentences of all of them, and make results of these."""
+"""One search: texts are scored for a query, and results made of the best sentences."""
 
-import asyncio
-import contextvars
-import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from spscanner_rag import results
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.results import ScanResult
-from spscanner_rag.results.scan_result import Together
-from spscanner_rag.results.selection import Order, sigmoid
-from spscanner_rag.retrieval.answers import (
-    Answer,
-    Hit,
-    Result,
-    ReturnNodes,
-    kept_pieces,
-    pruned_text,
-    reduction_metadata,
-)
-from spscanner_rag.retrieval.held import HeldCorpus, Item, ReadBounds, ReadText
-from spscanner_rag.retrieval.joined_text import JoinedText, cut
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice
-from spscanner_rag.scorers import (
-    Cancelled,
-    Scorer,
-    never,
-    score_batch,
-    stop_if,
-    words_together,
-)
-from spscanner_rag.text.token_counts import CountTokens, budget_counter, resolve_counter
-from spscanner_rag.text.units import Unit
+from spscanner_rag.results import Selection
+from spscanner_rag.retrieval.answers import Answer, Result
+from spscanner_rag.retrieval.held_corpus import HeldCorpus
+from spscanner_rag.retrieval.host import Item, ReadText
+from spscanner_rag.retrieval.model_budget import ModelBudget, Prompt
+from spscanner_rag.retrieval.pruning import pruned_text, reduction_metadata
+from spscanner_rag.retrieval.read_bounds import ReadBounds
+from spscanner_rag.retrieval.scored_texts import ScoredTexts, score_texts
+from spscanner_rag.retrieval.scorer_choice import ScorerChoice
+from spscanner_rag.retrieval.selected_pieces import SelectedPiece, pieces_of_hits
+from spscanner_rag.retrieval.worker_threads import AT_ONCE, T, off_loop
+from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it imports torch
     from spscanner_rag.encoder.meaning import Meaning
 
-T = TypeVar("T")
+ReturnNodes = Literal["sentence", "node", "pruned"]
+"""What a framework class returns: sentences, the pieces that contain them, or these
+pieces pruned to them."""
 
-Prompt = Callable[[str, list[Any]], str]
-"""Makes the text for a language model from a question and its results."""
-
-SENT_SEPARATOR = "\n\n"  # what frameworks write between two results
-BUDGETS_TRIED = 10  # budgets for the text alone, until what is sent fits `max_tokens`
-
-AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
-"""Maximum number of concurrent scans.
-
-Each already uses several cores; further ones wait in a queue.
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection(results.Selection):
-    """The selection of a search: over all texts together, best first unless ``order`` is "document"."""
-
-    order: Order = "score"
-    require_answer: float | None = None
-    """Minimum probability that a text answers the question; nothing is selected from
-    other texts."""
-
-    def __post_init__(self) -> None:
-        results.Selection.__post_init__(self)
-        least = self.require_answer
-        if least is not None and not (type(least) in (int, float) and 0 <= least <= 1):
-            raise ValueError(
-                f"require_answer: got {least!r}; expected a probability from 0 to 1, or"
-                " None"
-            )
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Texts with the scores of their sentences, from which hits are selected."""
-
-    texts: Sequence[JoinedText]
-    scanned: Sequence[ScanResult]
-    best: Sequence[float]  # for each text, the score of its best sentence
-    answerable: Sequence[float | None]  # for each text, the probability that it answers
-
-    @cached_property
-    def _together(self) -> Together:
-        return Together(self.scanned)
-
-    def hits(self, choose: Selection) -> list[Hit]:
-        """The passages of a selection."""
-        hits = []
-        for number, passage in self._together.select(choose) if self.texts else ():
-            start, end, own = passage.start, passage.end, self.scanned[number]
-            logit = float(
-                own.logits[slice(*np.searchsorted(own.starts, (start, end)))].max()
-            )
-            place = self.texts[number].place(start, end)
-            of_text = self.best[number], self.answerable[number]
-            hits.append(
-                Hit(
-                    passage.text,
-                    passage.score,
-                    logit,
-                    number,
-                    place,
-                    start,
-                    end,
-                    *of_text,
-                )
-            )
-        return hits
-
-
-def score(
-    scorer: Scorer,
-    query: str,
-    texts: Sequence[JoinedText],
-    choose: Selection,
-    *,
-    collection: CollectionIndex | None = None,
-    batch_size: int = 64,
-    cancelled: Cancelled = never,
-) -> Scored:
-    """Score the sentences of several texts, ``batch_size`` texts at a time, for selections like ``choose``.
-
-    The texts are one collection, or ``collection`` has the words of a larger one.
-    Sentences that overlap no piece are scored but not selected, nor are those of texts
-    below ``require_answer``. Raises ``ValueError`` if that is given and the scorer does
-    not report the probability that a text answers.
-    """
-    count_tokens = choose.count_tokens
-    if count_tokens is None:
-        count_tokens = getattr(scorer, "count_tokens", None)
-    counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
-    if choose.require_answer is not None and not getattr(scorer, "says_answers", False):
-        raise ValueError(
-            f"require_answer: {type(scorer).__name__} does not report whether a text"
-            " answers; expected a scanner with its own encoder, such as the bundled"
-            " one: use that, or threshold= instead"
-        )
-
-    def cut_before(number: int) -> list[Unit]:
-        stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-        return cut(scorer, texts[number])
-
-    counted: list[list[Unit]] = []
-    if (
-        collection is None
-        and len(texts) > 1
-        and getattr(scorer, "uses_collection", False)
-    ):
-        counted = [cut_before(number) for number in range(len(texts))]
-        collection = words_together(scorer, counted, cancelled)
-    scanned: list[ScanResult] = []
-    best: list[float] = []  # for each text, the score of its best sentence
-    answerable: list[
-        float | None
-    ] = []  # for each text, the probability that it answers
-    for first in range(0, len(texts), batch_size):
-        batch = range(first, min(first + batch_size, len(texts)))
-        cuts = [counted[i] if counted else cut_before(i) for i in batch]
-        requests = [
-            (query, texts[number].text, units)
-            for number, units in zip(batch, cuts, strict=True)
-        ]
-        scored = score_batch(scorer, requests, cancelled, collection, answerable)
-        for number, units, logits in zip(batch, cuts, scored, strict=True):
-            answers = (
-                choose.require_answer is None
-                or (answerable[-1] or 0.0) >= choose.require_answer
-            )
-            scanned.append(
-                _scanned(
-                    query, texts[number], units if answers else [], logits, counter
-                )
-            )
-            best.append(float(sigmoid(logits.max(initial=-np.inf))))
-    return Scored(texts, scanned, best, answerable)
-
-
-def _scanned(
-    query: str,
-    joined: JoinedText,
-    units: Sequence[Unit],
-    logits: NDArray[np.float32],
-    count_tokens: CountTokens | None,
-) -> ScanResult:
-    """The sentences that overlap a piece.
-
-    Those of one block are neighbours, with none left out between them.
-    """
-    kept = np.array(
-        [i for i, unit in enumerate(units) if joined.touches(unit.start, unit.end)],
-        np.int64,
-    )
-    starts = np.array([units[i].start for i in kept], np.int64)
-    ends = np.array([units[i].end for i in kept], np.int64)
-    apart = (np.diff(kept) > 1) | (
-        np.diff(np.searchsorted(joined.blocks, starts, "right")) > 0
-    )
-    blocks = np.concatenate([[0], np.cumsum(apart)])[: len(kept)]
-    return ScanResult(
-        query, joined.text, starts, ends, logits[kept], count_tokens, blocks
-    )
+NewAnswer = Callable[[bool], Answer[Item, Result]]
+"""A framework's `Answer` class, which takes ``keep_retrieval_score``."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +36,25 @@ class SentenceSearch:
     """One search with the checked options of a framework class.
 
     Deep copies share its scanner and first stage.
+
+    Parameters
+    ----------
+    choice : ScorerChoice
+        What scores.
+    selection : Selection
+        Which sentences are selected.
+    batch_size : int
+        Number of texts that the scorer gets at a time.
+    return_nodes : {"sentence", "node", "pruned"}
+        What results are.
+    keep_retrieval_score : bool
+        Whether results have the score of an earlier stage.
+    prompt : callable, optional
+        Makes the text for a language model, which ``max_tokens`` then counts.
+    first_stage : object
+        For `answer_from`: "bm25", "none" or a retriever of the framework.
+    bounds : ReadBounds
+        For `answer_from`: how much is read.
     """
 
     choice: ScorerChoice
@@ -222,174 +63,150 @@ class SentenceSearch:
     return_nodes: ReturnNodes
     keep_retrieval_score: bool
     prompt: Prompt | None
-    first_stage: object = (
-        "none"  # for `answer_from`: "bm25", "none" or a retriever of the framework
-    )
+    first_stage: object = "none"
     bounds: ReadBounds = field(default_factory=ReadBounds)
 
     def meaning(self) -> "Meaning | None":
         """Load the scorer and return its `Meaning`, or None if it has none."""
-        return getattr(self.choice.resolve(), "meaning", None)
+        return self.choice.resolve().meaning
 
     def answer_from(
         self,
         held: HeldCorpus[Item],
         query: str,
-        made: Callable[[bool], Answer[Item, Result]],
+        new_answer: NewAnswer[Item, Result],
         admits: Callable[[Item], bool] | None = None,
-        found: object = None,
+        found_items: object = None,
         cancelled: Cancelled = never,
     ) -> list[Result]:
-        """`answer` from the texts that `HeldCorpus.read` chooses, with scores relative to all held texts."""
-        bounds = self.bounds.on(self.choice)
-        texts = held.read(
-            query, self.first_stage, bounds, admits, found, self.meaning, cancelled
+        """Answer from the texts of a corpus that are chosen for the query.
+
+        Scores are relative to all texts of the corpus. ``admits`` and ``found_items``
+        are as for `HeldCorpus.texts_to_read`, the others as for `answer`.
+        """
+        texts = held.texts_to_read(
+            query,
+            self.first_stage,
+            self.bounds.on(self.choice),
+            admits,
+            found_items,
+            self.meaning,
+            cancelled,
         )
-        return self.answer(query, texts, made, cancelled, held.counted()[1].collection)
+        _, held_texts = held.counted()
+        return self.answer(query, texts, new_answer, cancelled, held_texts.collection)
 
     def answer(
         self,
         query: str,
         texts: Sequence[ReadText[Item]],
-        made: Callable[[bool], Answer[Item, Result]],
+        new_answer: NewAnswer[Item, Result],
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
     ) -> list[Result]:
-        """The best sentences of all texts together, or their pieces, as objects made by a framework's `Answer`."""
-        joined = [text.joined for text in texts]
-        if not any(each.text.strip() for each in joined):
-            return []  # without loading a scorer
-        scored = score(
+        """Return the best sentences of all texts together, or their pieces.
+
+        Parameters
+        ----------
+        query : str
+            The query.
+        texts : sequence of ReadText
+            What is read. If they have no text, no scorer is loaded.
+        new_answer : callable
+            The framework's `Answer` class, which makes the results.
+        cancelled : callable
+            Ends the scan.
+        collection : CollectionIndex, optional
+            The words of a larger collection that the texts belong to.
+        """
+        joined_texts = [text.joined for text in texts]
+        if not any(joined.text.strip() for joined in joined_texts):
+            return []
+        scored = score_texts(
             self.choice.resolve(),
             query,
-            joined,
+            joined_texts,
             self.selection,
             collection=collection,
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
-        chosen = partial(self._chosen, made, scored, texts)
-        answer = chosen(self.selection)
-        if self.selection.max_tokens is not None and self.return_nodes != "node":
-            answer = self._within_budget(query, answer, chosen)
-        return answer.found
+        answer_of = partial(self._answer_of, new_answer, scored, texts)
+        answer = answer_of(self.selection)
+        max_tokens = self.selection.max_tokens
+        count_tokens = None if max_tokens is None else self.token_counter()
+        if max_tokens is None or count_tokens is None or self.return_nodes == "node":
+            return answer.results
+        budget: ModelBudget[Item, Result] = ModelBudget(
+            query, max_tokens, count_tokens, self.prompt
+        )
+        return budget.fit(answer, self.selection, answer_of).results
 
-    def _chosen(
+    def _answer_of(
         self,
-        made: Callable[[bool], Answer[Item, Result]],
-        scored: Scored,
+        new_answer: NewAnswer[Item, Result],
+        scored: ScoredTexts,
         texts: Sequence[ReadText[Item]],
         selection: Selection,
     ) -> Answer[Item, Result]:
-        """Make an answer from what is selected."""
-        answer = made(self.keep_retrieval_score)
+        """Make an answer of what is selected."""
+        answer = new_answer(self.keep_retrieval_score)
         if self.return_nodes == "sentence":
             for hit in scored.hits(selection):
                 answer.add_sentence(hit, texts[hit.joined])
             return answer
-        pruned = self.return_nodes == "pruned"
-        kept = kept_pieces(scored.texts, scored.hits(replace(selection, merge=False)))
-        if pruned:
-            kept = [piece for piece in kept if piece.spans]
+        pieces = self._selected_pieces(scored, selection)
+        if self.return_nodes == "node":
+            for piece in pieces:
+                text = texts[piece.joined]
+                content = answer.content(text.items[piece.piece])
+                answer.add_piece(piece.best, text, piece.piece, content, {})
+        elif pieces:
+            self._add_pruned(answer, texts, pieces)
+        return answer
+
+    def _selected_pieces(
+        self, scored: ScoredTexts, selection: Selection
+    ) -> list[SelectedPiece]:
+        """The pieces of the selected sentences, in the order of the selection."""
+        hits = scored.hits(replace(selection, merge=False))
+        pieces = pieces_of_hits(scored.texts, hits)
+        if self.return_nodes == "pruned":
+            pieces = [piece for piece in pieces if piece.spans]
         if selection.order == "score":
-            kept.sort(key=lambda piece: -piece.best.logit)
-        count = self.token_counter() if kept and pruned else None
-        for own in kept:
-            text, saved = texts[own.joined], dict[str, float]()
-            content = whole = answer.content(text.items[own.piece])
-            if pruned:
-                content = pruned_text(whole, text.joined, own)
-                saved = reduction_metadata(whole, content, count)
-            answer.add_piece(own.best, text, own.piece, content, saved)
-        return answer
+            pieces.sort(key=lambda piece: -piece.best.logit)
+        return pieces
 
-    def _within_budget(
+    def _add_pruned(
         self,
-        query: str,
         answer: Answer[Item, Result],
-        chosen: Callable[[Selection], Answer[Item, Result]],
-    ) -> Answer[Item, Result]:
-        """The answer, or a smaller one if its text and what is sent with it exceed the budget."""
-        most, count = self.selection.max_tokens, self.token_counter()
-        assert most is not None
-        assert count is not None, "the fields ask for a counter"
-        if self.prompt is None and all(
-            answer.sent(each) == answer.content(each) for each in answer.found
-        ):
-            return answer
-        counted = cache(count)  # most sentences are counted several times
+        texts: Sequence[ReadText[Item]],
+        pieces: Sequence[SelectedPiece],
+    ) -> None:
+        count_tokens = self.token_counter()
+        for piece in pieces:
+            text = texts[piece.joined]
+            content = answer.content(text.items[piece.piece])
+            pruned = pruned_text(content, text.joined, piece)
+            reductions = reduction_metadata(content, pruned, count_tokens)
+            answer.add_piece(piece.best, text, piece.piece, pruned, reductions)
 
-        def tokens(of: Answer[Item, Result]) -> int:
-            if self.prompt is not None:
-                return count(self.prompt(query, list(of.found)))
-            return sum(counted(of.sent(result) + SENT_SEPARATOR) for result in of.found)
-
-        if tokens(answer) <= most:
-            return answer
-        fits, low, high = None, 0, most
-        for _ in range(BUDGETS_TRIED):
-            budget = (low + high) // 2
-            if budget == low:
-                break
-            tried = chosen(
-                replace(self.selection, max_tokens=budget, count_tokens=counted)
-            )
-            if tokens(tried) <= most:
-                fits, low = tried, budget
-            else:
-                high = budget
-        if fits is not None:
-            return fits
-        answer.found.clear()
-        if (alone := tokens(answer)) > most:
-            raise ValueError(
-                f"max_tokens: got {most}, but the prompt has {alone} without results;"
-                " expected more, or a shorter question"
-            )
-        return answer
-
-    async def off_loop(self, call: Callable[[Cancelled], T]) -> T:
-        """`off_loop` with `AT_ONCE` calls at a time, or as many as a scorer that asks a server allows."""
-        return await off_loop(
-            call, int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE))
-        )
-
-    def token_counter(self) -> Callable[[str], int] | None:
-        """The token counter of the budget.
-
-        None if the scorer has none and no other was given.
-        """
+    def token_counter(self) -> CountTokens | None:
+        """The token counter of the budget, None if the scorer has none either."""
         count_tokens = self.selection.count_tokens
         if count_tokens is None:
-            return getattr(self.choice.resolve(), "count_tokens", None)
+            return self.choice.resolve().count_tokens
         return resolve_counter(count_tokens)
+
+    async def off_loop(self, call: Callable[[Cancelled], T]) -> T:
+        """Await a blocking call in a worker thread.
+
+        `AT_ONCE` calls run at a time, or as many as a scorer that asks a server allows.
+        """
+        at_once = None
+        if self.choice.scorer is not None:
+            at_once = self.choice.scorer.calls_at_once
+        return await off_loop(call, AT_ONCE if at_once is None else at_once)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self  # immutable, and a scanner should not be in memory twice
-
-
-async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
-    """Await a blocking call in one of ``at_once`` worker threads, with the caller's context variables.
-
-    The call gets a function, to be called regularly, that returns True after the
-    awaiting task was cancelled.
-    """
-    stop = threading.Event()
-    context = contextvars.copy_context()
-    threads = _threads(at_once, os.getpid())
-    waiting = asyncio.get_running_loop().run_in_executor(
-        threads, context.run, call, stop.is_set
-    )
-    try:
-        return await waiting
-    finally:
-        stop.set()
-
-
-@cache
-def _threads(at_once: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process.
-
-    A forked process has none of its parent's threads and gets new ones.
-    """
-    return ThreadPoolExecutor(at_once, thread_name_prefix="spscanner")

@@ -21,12 +21,11 @@ from spscanner_rag.baselines import (
     MambaReranker,
     Propositions,
 )
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.retrieval import Piece, join_pieces
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
 from tests.baselines.conftest import Says, SharedWords, letters, propositions_by
 from tests.fakes import logits_of
-from tests.retrieval.searching import search
+from tests.retrieval.searching import best_first, search
 
 QUERY = "Who signed the treaty?"
 TEXTS = [
@@ -166,7 +165,7 @@ def test_in_a_search_the_spans_are_those_of_the_text(baseline: Baseline) -> None
     ]
     texts = join_pieces(pieces)
     hits = search(
-        baseline, QUERY, texts, Selection(top_k=3, max_tokens=500, count_tokens=len)
+        baseline, QUERY, texts, best_first(top_k=3, max_tokens=500, count_tokens=len)
     )
     assert hits
     assert [hit.logit for hit in hits] == sorted(

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag.baselines.remote_scanner import RemoteScanner
-from spscanner_rag.retrieval.search import AT_ONCE
+from spscanner_rag.retrieval.worker_threads import AT_ONCE
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, UnitScores, never
 from tests.fakes import ScoredBy

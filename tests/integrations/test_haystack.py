@@ -16,7 +16,7 @@ from haystack_integrations.components.spscanner import (
     SPScannerExtractor,
     SPScannerRanker,
 )
-from spscanner_rag.retrieval import shared_scanners
+from spscanner_rag.retrieval.scorer_choice import ScorerChoice
 from tests.integrations.hosts import HARBOUR, ISLAND, WordScorer
 
 QUESTION = "Who signed the treaty on the island?"
@@ -190,7 +190,7 @@ def test_warming_up_loads_the_model(
 ) -> None:
     loaded: list[Any] = []
     monkeypatch.setattr(
-        shared_scanners.ScorerChoice, "resolve", lambda own: loaded.append(own.model)
+        ScorerChoice, "resolve", lambda own: loaded.append(own.model)
     )
     SPScannerRanker(model=tiny_checkpoint).warm_up()
     assert loaded == [tiny_checkpoint]

@@ -14,7 +14,8 @@ import pytest
 
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.corpus import Corpus, write_corpus
+from spscanner_rag.retrieval.corpus_folder import write_corpus
+from spscanner_rag.retrieval.held_texts import HeldTexts
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import UnitScores
 from tests.integrations.hosts import (
@@ -422,7 +423,7 @@ def test_documents_of_another_form_are_refused(
 ) -> None:
     host.of(NOTES[:1], scorer=Uncounted()).persist(tmp_path)
     framework = json.loads((tmp_path / "manifest.json").read_text("utf-8"))["framework"]
-    write_corpus(tmp_path, framework, [record], Corpus())
+    write_corpus(tmp_path, framework, [record], HeldTexts())
     with pytest.raises(
         ValueError,
         match=rf"(?s)documents that are not {framework}'s .*: persist them again",

@@ -1,13 +1,13 @@
-"""Search as in the framework classes, without their options, and without scanners that other tests loaded."""
+"""Search as framework classes do, without their options and shared scanners."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from spscanner_rag.retrieval import shared_scanners
-from spscanner_rag.retrieval.answers import Hit
+from spscanner_rag.results import Selection
+from spscanner_rag.retrieval import Piece, join_pieces, shared_scanners
+from spscanner_rag.retrieval.hits import Hit
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, score
+from spscanner_rag.retrieval.scored_texts import score_texts
 from spscanner_rag.scorers import Scorer
 
 
@@ -15,31 +15,34 @@ def joined(texts: Sequence[str]) -> list[JoinedText]:
     """Whole documents, each as a separate text."""
     return join_pieces(
         [
-            Piece(text=text, key=str(n), source=n, start=0)
-            for n, text in enumerate(texts)
+            Piece(text=text, key=str(number), source=number, start=0)
+            for number, text in enumerate(texts)
         ]
     )
+
+
+def best_first(**options: Any) -> Selection:
+    """A selection in the order of the framework classes."""
+    return Selection(**({"order": "score"} | options))
 
 
 def search(
     scorer: Scorer,
     query: str,
     texts: Sequence[JoinedText],
-    choose: Selection,
+    selection: Selection,
     **options: Any,
 ) -> list[Hit]:
-    """The hits that ``choose`` takes from the result of `score`.
+    """The hits that ``selection`` takes from the result of `score_texts`.
 
     ``options`` are its other arguments.
     """
-    return score(scorer, query, texts, choose, **options).hits(choose)
+    scored = score_texts(scorer, query, texts, selection, **options)
+    return scored.hits(selection)
 
 
 def forget_shared_scanners() -> None:
     """Begin as in a process that has not loaded any scanner."""
-    for kept in (
-        shared_scanners._shared,
-        shared_scanners._locks,
-        shared_scanners._unhashable,
-    ):
-        kept.clear()
+    shared_scanners._shared.clear()
+    shared_scanners._locks.clear()
+    shared_scanners._unhashable.clear()

@@ -8,11 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.answers import GAP, kept_pieces, pruned_text
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.results import Selection
+from spscanner_rag.retrieval import Piece, join_pieces
+from spscanner_rag.retrieval.pruning import GAP, pruned_text
+from spscanner_rag.retrieval.selected_pieces import pieces_of_hits
 from spscanner_rag.scorers import Scorer
-from tests.retrieval.searching import search
+from tests.retrieval.searching import best_first, search
 
 TEXT = (
     "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew"
@@ -51,14 +52,14 @@ def kept(
 ) -> list[tuple[int, str, float]]:
     """Number, pruned text and logit of the kept pieces."""
     texts = join_pieces(pieces, sources)
-    hits = search(ByWord(), query, texts, Selection(**({"top_k": 2} | options)))
+    hits = search(ByWord(), query, texts, best_first(**({"top_k": 2} | options)))
     return [
         (
             own.piece,
             pruned_text(pieces[own.piece].text, texts[own.joined], own),
             round(own.best.logit, 3),
         )
-        for own in kept_pieces(texts, hits)
+        for own in pieces_of_hits(texts, hits)
     ]
 
 
@@ -82,8 +83,8 @@ def test_a_sentence_in_two_pieces_counts_for_both_and_is_kept_in_the_first() -> 
         (1, "", 0.999),
     ]
     texts = join_pieces(pieces)
-    hits = search(ByWord(), "bell", texts, Selection(top_k=1))
-    assert [own.spans for own in kept_pieces(texts, hits)] == [[(18, 38)], []]
+    hits = search(ByWord(), "bell", texts, best_first(top_k=1))
+    assert [own.spans for own in pieces_of_hits(texts, hits)] == [[(18, 38)], []]
 
 
 def test_the_smallest_piece_is_kept_and_not_the_document_around_it() -> None:
@@ -135,7 +136,7 @@ def test_what_is_kept_is_what_was_selected_and_no_more(
     texts = join_pieces(pieces)
     choose = Selection(top_k=top_k, context=context, merge=merge, order="document")
     hits = search(ByWord(), "harbour bell.", texts, choose)
-    found = kept_pieces(texts, hits)
+    found = pieces_of_hits(texts, hits)
     characters = 0
     for own in found:
         text = pieces[own.piece].text

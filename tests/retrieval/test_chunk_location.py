@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.pieces import (
+from spscanner_rag.retrieval.chunk_location import ChunkLocator
+from spscanner_rag.retrieval.overlaps import (
     SHORTEST_OVERLAP,
-    ChunkLocator,
     order_by_overlap,
     overlap,
 )
@@ -64,7 +64,7 @@ def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
 def test_every_white_space_character_is_known() -> None:
     source = "a" + "".join(c for c in map(chr, range(0x110000)) if c.isspace()) + "b"
     assert ChunkLocator(source).locate("a b") == (0, len(source), False)
-    assert isinstance(ChunkLocator(source)._squeezed[1], np.ndarray)
+    assert isinstance(ChunkLocator(source)._visible[1], np.ndarray)
 
 
 @settings(max_examples=60)

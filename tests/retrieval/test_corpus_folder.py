@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spscanner_rag.lexical.match import PLAIN_MATCH
-from spscanner_rag.retrieval import corpus as module
-from spscanner_rag.retrieval.corpus import Corpus, check_json, read_corpus, write_corpus
+from spscanner_rag.lexical.lexical_scores import PLAIN_MATCH
+from spscanner_rag.retrieval import corpus_folder
+from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.held_texts import HeldTexts
+from spscanner_rag.retrieval.json_values import check_json
 from tests.retrieval.searching import joined
 
 TEXTS = [
@@ -33,12 +35,12 @@ needs_locks = pytest.mark.skipif(os.name == "nt", reason="no lock of a folder")
 
 
 @pytest.fixture
-def corpus() -> Corpus:
-    return Corpus().with_texts(joined(TEXTS))
+def corpus() -> HeldTexts:
+    return HeldTexts().with_texts(joined(TEXTS))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, corpus: Corpus) -> Path:
+def folder(tmp_path: Path, corpus: HeldTexts) -> Path:
     write_corpus(tmp_path / "kept", "ours", RECORDS, corpus)
     return tmp_path / "kept"
 
@@ -48,7 +50,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_was_written_is_read(
-    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    folder: Path, corpus: HeldTexts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for array in folder.glob("*.npy"):  # memory-mapped, and not pickled
         assert isinstance(np.load(array, mmap_mode="r", allow_pickle=False), np.memmap)
@@ -57,7 +59,7 @@ def test_what_was_written_is_read(
     monkeypatch.setattr(type(loaded.counts), "add", None)  # nothing is counted again
     loaded = loaded.with_texts(joined(TEXTS))
     for query in ("soup", "a sleeping snake", "東京"):
-        assert loaded.ranked(query) == corpus.ranked(query)
+        assert loaded.ranking(query) == corpus.ranking(query)
     statistics = loaded.counts.statistics("soup", PLAIN_MATCH)
     assert (
         statistics.idf.tolist()
@@ -69,7 +71,7 @@ class Killed(BaseException):
     pass
 
 
-def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
+def write_killed(folder: Path, corpus: HeldTexts, after: int) -> None:
     """A call that is killed after some files have reached the disk.
 
     The manifest is the last one.
@@ -93,7 +95,7 @@ def write_killed(folder: Path, corpus: Corpus, after: int) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 5, N_FILES - 1])
 def test_a_killed_program_leaves_the_folder_as_it_was(
-    folder: Path, corpus: Corpus, after: int
+    folder: Path, corpus: HeldTexts, after: int
 ) -> None:
     before = names(folder)
     write_killed(folder, corpus, after)
@@ -110,7 +112,7 @@ def test_a_killed_program_leaves_the_folder_as_it_was(
 
 
 def test_an_error_leaves_nothing(
-    folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    folder: Path, corpus: HeldTexts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = names(folder)
 
@@ -126,7 +128,7 @@ def test_an_error_leaves_nothing(
 @needs_locks
 @pytest.mark.parametrize("paused", ["documents", "arrays", "manifest"])
 def test_calls_wait(
-    folder: Path, corpus: Corpus, paused: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, corpus: HeldTexts, paused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
@@ -163,22 +165,22 @@ def test_calls_wait(
     assert len(names(folder)) == N_FILES
 
 
-@pytest.mark.parametrize("moment", ["_manifest", "_described"])
+@pytest.mark.parametrize("moment", ["read_manifest", "size_and_digest"])
 def test_a_folder_that_is_written_while_it_is_read_gives_the_old_or_the_new(
-    folder: Path, corpus: Corpus, moment: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, corpus: HeldTexts, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = getattr(module, moment)
+    real = getattr(corpus_folder, moment)
 
     def written_after(*arguments: Any) -> Any:
         found = real(*arguments)
-        monkeypatch.setattr(module, moment, real)
+        monkeypatch.setattr(corpus_folder, moment, real)
         write_corpus(folder, "ours", RECORDS[:2], corpus)
         return found
 
-    monkeypatch.setattr(module, moment, written_after)
+    monkeypatch.setattr(corpus_folder, moment, written_after)
     documents, loaded = read_corpus(folder, "ours")
     assert documents == RECORDS[:2]  # the old files are gone by now
-    assert loaded.with_texts(joined(TEXTS)).ranked("soup") == corpus.ranked("soup")
+    assert loaded.with_texts(joined(TEXTS)).ranking("soup") == corpus.ranking("soup")
     assert read_corpus(folder, "ours")[0] == RECORDS[:2]
 
 
@@ -322,7 +324,7 @@ def test_arrays_that_do_not_fit_are_refused(folder: Path) -> None:
 
 
 def test_a_foreign_folder_is_neither_read_nor_written(
-    tmp_path: Path, corpus: Corpus
+    tmp_path: Path, corpus: HeldTexts
 ) -> None:
     with pytest.raises(
         ValueError, match=r"got no manifest\.json there; expected a folder that persist"
@@ -353,7 +355,7 @@ def test_a_foreign_folder_is_neither_read_nor_written(
     ],
 )
 def test_what_json_cannot_keep(
-    tmp_path: Path, corpus: Corpus, value: dict[str, Any], named: str
+    tmp_path: Path, corpus: HeldTexts, value: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):
         check_json(value, "metadata", "d")

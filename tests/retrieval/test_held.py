@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import TextEncoder, digest_of
-from spscanner_rag.retrieval.corpus import (
-    Corpus,
-    estimated_tokens,
-    read_corpus,
-    write_corpus,
-)
-from spscanner_rag.retrieval.held import ReadBounds, choose_texts
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_vectors import digest_of
+from spscanner_rag.encoder.text_encoder import TextEncoder
+from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.first_stage import choose_texts
+from spscanner_rag.retrieval.held_texts import HeldTexts
+from spscanner_rag.retrieval.read_bounds import ReadBounds
+from spscanner_rag.retrieval.scorer_choice import ScorerChoice
+from spscanner_rag.retrieval.token_estimate import estimated_tokens
 from spscanner_rag.scorers import ScanCancelled
 from tests.retrieval.searching import joined
 
@@ -55,13 +55,13 @@ def meaning() -> Meaning:
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus() -> HeldTexts:
     """Four texts, one of them empty."""
-    return Corpus().with_texts(joined(TEXTS))
+    return HeldTexts().with_texts(joined(TEXTS))
 
 
 def test_a_question_in_other_words_finds_its_document(
-    corpus: Corpus, meaning: Meaning
+    corpus: HeldTexts, meaning: Meaning
 ) -> None:
     question = "Which animal hurt somebody?"
     assert [number for number, _ in choose_texts(corpus, question, ONE)] == [0]
@@ -77,7 +77,7 @@ def test_a_question_in_other_words_finds_its_document(
     ] == [2]
 
 
-def test_no_encoder_is_asked_for_where_all_is_read(corpus: Corpus) -> None:
+def test_no_encoder_is_asked_for_where_all_is_read(corpus: HeldTexts) -> None:
     def never() -> Meaning:
         raise AssertionError
 
@@ -85,11 +85,11 @@ def test_no_encoder_is_asked_for_where_all_is_read(corpus: Corpus) -> None:
 
 
 def test_vectors_are_made_once_and_kept_over_changes(
-    corpus: Corpus, meaning: Meaning
+    corpus: HeldTexts, meaning: Meaning
 ) -> None:
-    corpus.encoded(meaning, range(4))
+    corpus.encode(meaning, range(4))
     changed = corpus.with_texts(joined([*TEXTS[:2], "A new horse."]))
-    assert [changed.knows(number, meaning) for number in range(3)] == [
+    assert [changed.has_vectors(number, meaning) for number in range(3)] == [
         True,
         True,
         False,
@@ -98,18 +98,18 @@ def test_vectors_are_made_once_and_kept_over_changes(
 
 
 def test_a_folder_gives_the_vectors_back(
-    corpus: Corpus, meaning: Meaning, tmp_path: Path
+    corpus: HeldTexts, meaning: Meaning, tmp_path: Path
 ) -> None:
-    corpus.encoded(meaning, range(4))
+    corpus.encode(meaning, range(4))
     write_corpus(tmp_path, "ours", [], corpus)
     loaded = read_corpus(tmp_path, "ours")[1].with_texts(joined(TEXTS))
     fresh = Meaning(TextEncoder(embed), WEIGHTS)
-    assert all(loaded.knows(number, fresh) for number in range(4))
-    assert loaded.meant("the horse", fresh, range(3)) == corpus.meant(
+    assert all(loaded.has_vectors(number, fresh) for number in range(4))
+    assert loaded.meaning_logits("the horse", fresh, range(3)) == corpus.meaning_logits(
         "the horse", meaning, range(3)
     )
-    loaded.encoded(fresh, [1])
-    kept = fresh.kept(
+    loaded.encode(fresh, [1])
+    kept = fresh.cache.get(
         digest_of(["The stallion kicked him. ", "He was bitten in the arm."]), 2
     )
     assert kept is not None
@@ -117,16 +117,16 @@ def test_a_folder_gives_the_vectors_back(
 
 
 def test_vectors_of_another_encoder_are_made_again(
-    corpus: Corpus, meaning: Meaning
+    corpus: HeldTexts, meaning: Meaning
 ) -> None:
-    corpus.encoded(meaning, range(4))
+    corpus.encode(meaning, range(4))
     other = Meaning(TextEncoder(lambda texts: [[1.0, 2.0] for _ in texts]), WEIGHTS)
-    assert not corpus.knows(0, other)
-    corpus.encoded(other, range(4))
+    assert not corpus.has_vectors(0, other)
+    corpus.encode(other, range(4))
     assert all(vectors.rows.shape[1] in (0, 2) for vectors in corpus.vectors.values())
 
 
-def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
+def test_encoding_can_be_cancelled(corpus: HeldTexts, meaning: Meaning) -> None:
     with pytest.raises(ScanCancelled):
         choose_texts(
             corpus, "soup", ONE, meaning=lambda: meaning, cancelled=lambda: True
@@ -146,13 +146,13 @@ def test_encoding_can_be_cancelled(corpus: Corpus, meaning: Meaning) -> None:
     ],
 )
 def test_misfit_arrays_are_refused(
-    corpus: Corpus, meaning: Meaning, name: str, array: np.ndarray
+    corpus: HeldTexts, meaning: Meaning, name: str, array: np.ndarray
 ) -> None:
-    corpus.encoded(meaning, range(4))
+    corpus.encode(meaning, range(4))
     arrays = corpus.to_arrays()
-    assert Corpus.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
+    assert HeldTexts.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
     with pytest.raises(ValueError, match="vectors"):
-        Corpus.from_arrays(arrays | {name: array})
+        HeldTexts.from_arrays(arrays | {name: array})
 
 
 # Without vectors
@@ -165,13 +165,15 @@ def test_the_automatic_bound_is_lower_on_a_cpu(
 ) -> None:
     caplog.set_level("INFO")
     tokens = [60_000] * 4
-    assert ReadBounds().on(ScorerChoice(scorer=BM25())).kept(tokens) == [0, 1, 2]
-    assert ReadBounds().on(ScorerChoice(device="cpu")).kept(tokens) == [0]
+    assert ReadBounds().on(ScorerChoice(scorer=BM25())).within(tokens) == [0, 1, 2]
+    assert ReadBounds().on(ScorerChoice(device="cpu")).within(tokens) == [0]
     assert "1 documents of 60000 tokens are read, 3 are left out" in caplog.text
-    assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).kept(
+    assert ReadBounds(read_tokens=150_000).on(ScorerChoice(device="cpu")).within(
         tokens
     ) == [0, 1]
-    assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).kept(tokens) == [
+    assert ReadBounds(read_tokens=None).on(ScorerChoice(device="cpu")).within(
+        tokens
+    ) == [
         0,
         1,
         2,
@@ -180,7 +182,7 @@ def test_the_automatic_bound_is_lower_on_a_cpu(
 
 
 def test_texts_without_a_word_of_the_query_come_last() -> None:
-    corpus = Corpus().with_texts(joined([*NOTES, "A viper sleeps."]))
+    corpus = HeldTexts().with_texts(joined([*NOTES, "A viper sleeps."]))
     assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [
         0,
         1,
@@ -201,7 +203,7 @@ def test_texts_without_a_word_of_the_query_come_last() -> None:
 def test_bounds_hold_but_for_the_first(
     tokens: list[int], most: int | None, budget: int | None
 ) -> None:
-    kept = ReadBounds(most, budget).kept(tokens)
+    kept = ReadBounds(most, budget).within(tokens)
     assert kept == sorted(set(kept))
     assert kept[:1] == ([0] if tokens else [])
     assert most is None or len(kept) <= most

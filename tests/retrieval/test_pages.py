@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.joined_text import CONTINUED, JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection
+from spscanner_rag.results import Selection
+from spscanner_rag.retrieval import Piece, join_pieces
+from spscanner_rag.retrieval.joined_sources import CONTINUED
+from spscanner_rag.retrieval.joined_text import JoinedText
 from tests.fakes import EQUAL
 from tests.retrieval.searching import search
 

@@ -10,15 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval import joined_text
+from spscanner_rag.retrieval import Piece, join_pieces, page_number
+from spscanner_rag.retrieval.chunk_joining import LARGEST_WHITE_GAP
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
-from spscanner_rag.retrieval.pieces import (
-    LARGEST_WHITE_GAP,
-    Piece,
-    in_reading_order,
-    join_pieces,
-    page_number,
-)
+from spscanner_rag.retrieval.joined_text_builder import JoinedTextBuilder
+from spscanner_rag.retrieval.reading_order import in_reading_order
 from tests.fakes import squeezed
 
 SOURCE = "doc"
@@ -414,15 +410,15 @@ def test_the_cost_of_many_pieces(
 ) -> None:
     """Characters copied in joining, and pieces examined in placing, grow only with the text."""
     copied = 0
-    take = joined_text.JoinedTextBuilder._slice
+    take = JoinedTextBuilder._slice
 
-    def counted(self: joined_text.JoinedTextBuilder, start: int, end: int) -> str:
+    def counted(self: JoinedTextBuilder, start: int, end: int) -> str:
         nonlocal copied
         text = take(self, start, end)
         copied += len(text)
         return text
 
-    monkeypatch.setattr(joined_text.JoinedTextBuilder, "_slice", counted)
+    monkeypatch.setattr(JoinedTextBuilder, "_slice", counted)
     document = "".join(f"Sentence {number}. " for number in range(20_000))
     chunks = cut(document, 200, 50)
     if whole_too:
@@ -525,7 +521,7 @@ def test_page_number(value: object, number: float | None) -> None:
 def test_chunks_of_chunks_are_read_where_the_larger_have_them(
     largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spscanner_rag.retrieval.pieces.LARGEST_SEARCH", largest)
+    monkeypatch.setattr("spscanner_rag.retrieval.chunk_joining.LARGEST_SEARCH", largest)
     text = " ".join(f"Fact {number} is said once." for number in range(20))
     larger = [piece(text[:240], 0), piece(text[240:], 240)]
     smaller = [

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.answers import Hit
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import AT_ONCE, Selection, off_loop
+from spscanner_rag.retrieval import Piece, join_pieces
+from spscanner_rag.retrieval.hits import Hit
+from spscanner_rag.retrieval.worker_threads import AT_ONCE, off_loop
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled, Scorer, UnitScores, never
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.units import Unit
 from tests.fakes import EQUAL, ScoredBy
-from tests.retrieval.searching import joined, search
+from tests.retrieval.searching import best_first, joined, search
 
 QUERY = "Who signed the treaty?"
 STORY = """\
@@ -84,7 +84,7 @@ SELECTIONS = st.fixed_dictionaries(
 
 
 def check_as_scanned(scanner: Scanner, text: str, arguments: dict[str, Any]) -> None:
-    hits = search(scanner, QUERY, joined([text]), Selection(**arguments))
+    hits = search(scanner, QUERY, joined([text]), best_first(**arguments))
     result = scanner.scan(QUERY, text)
     passages = result.select(**arguments)
     assert [(hit.text, hit.score) for hit in hits] == [
@@ -126,7 +126,7 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
         scanner,
         QUERY,
         join_pieces(pieces),
-        Selection(order="document", merge=True, context=2),
+        best_first(order="document", merge=True, context=2),
     )
     assert found(hits) == pages
     assert [hit.place.piece for hit in hits] == [0, 1, 2]
@@ -142,7 +142,7 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
             asked.append(list(units))
             return [0.0] * len(units)
 
-    search(Spy(), QUERY, join_pieces(pieces), Selection())
+    search(Spy(), QUERY, join_pieces(pieces), best_first())
     read_text = "".join(unit.model_text for unit in asked[0])
     assert (
         read_text.split() == " ".join(pages).split()
@@ -185,7 +185,7 @@ def test_limits(
         ):
             taken[number] = taken.get(number, 0) + 1
             expected.append((number, f"w{i} {-logit}."))
-    choose = Selection(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
+    choose = best_first(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
     hits = search(Words(), QUERY, joined(documents), choose, batch_size=batch_size)
     assert [(hit.joined, hit.text) for hit in hits] == expected
     for hit in hits:
@@ -200,11 +200,13 @@ def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     with pytest.raises(
         ValueError, match="max_tokens: got 5, but ScoredBy counts no tokens"
     ):
-        search(never, QUERY, joined([STORY]), Selection(max_tokens=5))
+        search(never, QUERY, joined([STORY]), best_first(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
-        search(never, QUERY, [], Selection(max_tokens=5))
+        search(never, QUERY, [], best_first(max_tokens=5))
     assert (
-        search(EQUAL, QUERY, joined([STORY]), Selection(max_tokens=1, count_tokens=len))
+        search(
+            EQUAL, QUERY, joined([STORY]), best_first(max_tokens=1, count_tokens=len)
+        )
         == []
     )
 
@@ -225,7 +227,7 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
             Deaf(),
             QUERY,
             joined([FIRST, FIRST]),
-            Selection(),
+            best_first(),
             batch_size=1,
             cancelled=lambda: bool(done),
         )
@@ -276,7 +278,7 @@ async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
 
 FORK = """
 import asyncio, os, sys, threading
-from spscanner_rag.retrieval.search import off_loop
+from spscanner_rag.retrieval.worker_threads import off_loop
 
 async def main():
     return await off_loop(lambda cancelled: threading.current_thread().name)

@@ -1,4 +1,4 @@
-"""Haystack components of spscanner-rag: a ranker of documents, and an extractor of the sentences that matter."""
+"""Haystack components of spscanner-rag: a ranker and an extractor of sentences."""
 
 from spscanner_rag.retrieval import import_extra
 

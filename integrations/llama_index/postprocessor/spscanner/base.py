@@ -143,7 +143,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     ]:
         """Send the events; the body fills the list with what the function returns, and an error empties it."""
         query = check_query(asked.query_str if asked else None)
-        given, search, found = with_scores(nodes), self._search(), list[NodeWithScore]()
+        given, search, found = with_scores(nodes), self.sentence_search(), list[NodeWithScore]()
 
         def answer(cancelled: Cancelled) -> list[NodeWithScore]:
             texts = read_nodes(

@@ -319,7 +319,7 @@ class ScannedNode(NodeWithScore):
 class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     """Results as new nodes; sentences have unique ids."""
 
-    pages: ClassVar = _PAGES
+    page_keys: ClassVar = _PAGES
 
     def __init__(self, keep_retrieval_score: bool) -> None:
         super().__init__(keep_retrieval_score)
@@ -335,14 +335,14 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         name = self._sentence_id(hit, node)
         while (
             name in self._numbers
-            and self.found[self._numbers[name]].node.get_content() != hit.text
+            and self.results[self._numbers[name]].node.get_content() != hit.text
         ):
             name += "#2"  # a different text has this id
-        number = self._numbers.setdefault(name, len(self.found))
-        if number == len(self.found):
-            self.found.append(self._sentence(name, hit, text))
-        elif self.found[number].get_score() < hit.score:
-            self.found[number] = self._sentence(name, hit, text)
+        number = self._numbers.setdefault(name, len(self.results))
+        if number == len(self.results):
+            self.results.append(self._sentence(name, hit, text))
+        elif self.results[number].get_score() < hit.score:
+            self.results[number] = self._sentence(name, hit, text)
 
     @override
     def add_piece(
@@ -356,14 +356,14 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         node = text.items[piece].node
         if saved:
             node = _pruned(node, content, saved)
-        self.found.append(ScannedNode(node=node, **self.scores(best, text, piece)))
+        self.results.append(ScannedNode(node=node, **self.scores(best, text, piece)))
 
     @override
     def content(self, of: NodeWithScore) -> str:
         return text_of(of.node)
 
     @override
-    def sent(self, result: NodeWithScore) -> str:
+    def text_for_model(self, result: NodeWithScore) -> str:
         return result.node.get_content(metadata_mode=MetadataMode.LLM)
 
     @override
@@ -371,7 +371,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         return item.node.metadata
 
     @override
-    def own_score(self, item: NodeWithScore) -> float | None:
+    def retrieval_score_of(self, item: NodeWithScore) -> float | None:
         return item.score
 
     def _sentence(
@@ -379,7 +379,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     ) -> ScannedNode:
         node = text.items[hit.place.piece].node
         metadata = (
-            result_metadata(node.metadata) | {ID_KEY: name} | self.place(hit, text)
+            result_metadata(node.metadata) | {ID_KEY: name} | self.place_metadata(hit, text)
         )
         source = related(node, NodeRelationship.SOURCE)
         if source is None:

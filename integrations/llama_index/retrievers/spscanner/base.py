@@ -137,7 +137,7 @@ class SPScannerRetriever(BaseRetriever):
         **options: Any,  # noqa: ANN401 - the fields of `NodeRetrieverFields`
     ) -> None:
         own = NodeRetrieverFields(**options)
-        self._search, self._settings = own._search(), own.shown()
+        self._search, self._settings = own.sentence_search(), own.shown()
         self._filters = own.filters
         if own.filters is not None:
             node_filter(own.filters)  # raises for a filter that it cannot test
@@ -376,7 +376,7 @@ class _FollowedAnswer(NodeAnswer):
         node = text.items[hit.place.piece].node
         if not isinstance(node, IndexNode) or node.obj is None:
             super().add_sentence(hit, text)
-        elif all(found.node is not node for found in self.found):
+        elif all(found.node is not node for found in self.results):
             self.add_piece(hit, text, hit.place.piece, "", {})
 
 

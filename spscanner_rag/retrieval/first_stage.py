@@ -1,0 +1,99 @@
+"""The first stage: chooses the texts of a corpus that are read for a query."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.retrieval.held_texts import HeldTexts
+from spscanner_rag.retrieval.read_bounds import ReadBounds
+from spscanner_rag.scorers import Cancelled, never
+
+if TYPE_CHECKING:  # it imports torch, which a corpus without an encoder does not need
+    from spscanner_rag.encoder.meaning import Meaning
+
+OwnFirstStage = Literal["bm25", "none"]
+"""The first stages that need no retriever of a framework."""
+
+ChosenText = tuple[int, float | None]
+"""The index of a text, and its score if it was ranked."""
+
+LoadMeaning = Callable[[], "Meaning | None"]
+"""Returns a scorer's `Meaning`, or None if it has none."""
+
+
+def no_meaning() -> None:
+    """Return None, as the `LoadMeaning` of a scorer without an encoder."""
+
+
+def choose_texts(
+    held: HeldTexts,
+    query: str,
+    bounds: ReadBounds,
+    among: Sequence[int] | None = None,
+    meaning: LoadMeaning = no_meaning,
+    cancelled: Cancelled = never,
+) -> list[ChosenText]:
+    """Choose the texts to read for a query, in the order of the corpus.
+
+    If the bounds admit all texts, none has a score. Otherwise
+    `CollectionIndex.best_texts` ranks them; those without a word of the query come
+    last, without a score. If the scorer has an encoder, the score is the sum of that
+    score and of the best sentence's meaning, both standardized.
+
+    Parameters
+    ----------
+    held : HeldTexts
+        The texts, counted.
+    query : str
+        The query.
+    bounds : ReadBounds
+        How much is read.
+    among : sequence of int, optional
+        Indices of the texts to choose from; default: all.
+    meaning : callable
+        Called only if texts must be chosen.
+    cancelled : callable
+        Ends the encoding of texts.
+    """
+    candidates = range(len(held.texts)) if among is None else among
+    filled = [number for number in candidates if held.tokens[number]]
+    tokens = [held.tokens[number] for number in filled]
+    if len(bounds.within(tokens)) == len(filled):
+        return [(number, None) for number in filled]
+    scores = dict(_by_words(held, query, filled))
+    encoder = meaning()
+    if encoder is not None:
+        meaning_logits = held.meaning_logits(query, encoder, filled, cancelled)
+        scores = _by_words_and_meaning(scores, meaning_logits)
+    unranked = [number for number in filled if number not in scores]
+    ranking = [*scores, *unranked]
+    tokens = [held.tokens[number] for number in ranking]
+    chosen = sorted(ranking[rank] for rank in bounds.within(tokens))
+    return [(number, scores.get(number)) for number in chosen]
+
+
+def _by_words(
+    held: HeldTexts, query: str, among: Sequence[int]
+) -> list[tuple[int, float]]:
+    """Some texts and their scores by words, best first."""
+    candidates = set(among)
+    return [entry for entry in held.ranking(query) if entry[0] in candidates]
+
+
+def _by_words_and_meaning(
+    word_scores: dict[int, float], meaning_logits: dict[int, float]
+) -> dict[int, float]:
+    """The sums of both scores, standardized, best first."""
+    numbers = list(meaning_logits)
+    lowest = min(word_scores.values(), default=0.0) - 1.0
+    lexical = _standardized([word_scores.get(number, lowest) for number in numbers])
+    semantic = _standardized(list(meaning_logits.values()))
+    scores = dict(zip(numbers, (lexical + semantic).tolist(), strict=True))
+    return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
+
+
+def _standardized(values: Sequence[float]) -> NDArray[np.float64]:
+    scores = np.asarray(values, np.float64)
+    return np.asarray((scores - scores.mean()) / max(float(scores.std()), 1e-9))

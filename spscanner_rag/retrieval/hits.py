@@ -1,0 +1,39 @@
+"""A selected passage of a joined text, with its scores."""
+
+from typing import NamedTuple
+
+from spscanner_rag.retrieval.joined_text import Place
+
+
+class Hit(NamedTuple):
+    """A selected passage and where it comes from.
+
+    Attributes
+    ----------
+    text : str
+        The passage.
+    score : float
+        The score of its best sentence, the sigmoid of the logit.
+    logit : float
+        The logit of its best sentence.
+    joined : int
+        Index of its text among those that were searched.
+    place : Place
+        Where it comes from.
+    start, end : int
+        Its span in its text.
+    document_score : float
+        The score of the best sentence of its text, selected or not.
+    answerable : float or None
+        The probability that its text answers, if the scorer reports it.
+    """
+
+    text: str
+    score: float
+    logit: float
+    joined: int
+    place: Place
+    start: int
+    end: int
+    document_score: float
+    answerable: float | None = None

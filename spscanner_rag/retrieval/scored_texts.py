@@ -1,0 +1,204 @@
+"""Scores the sentences of joined texts, and selects hits from all of them together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results import Passage, ScanResult, Selection
+from spscanner_rag.results.scan_result import Together
+from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.retrieval.block_units import units_of_blocks
+from spscanner_rag.retrieval.hits import Hit
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.scorers import (
+    Cancelled,
+    Scorer,
+    UnitScores,
+    never,
+    score_batch,
+    stop_if,
+    words_together,
+)
+from spscanner_rag.text.token_counts import CountTokens, budget_counter
+from spscanner_rag.text.units import Unit
+
+
+@dataclass(frozen=True)
+class ScoredTexts:
+    """Texts with the scores of their sentences, from which hits are selected.
+
+    Attributes
+    ----------
+    texts : sequence of JoinedText
+        The texts.
+    results : sequence of ScanResult
+        For each text, its sentences that overlap a piece.
+    best : sequence of float
+        For each text, the score of its best sentence.
+    answerable : sequence of float or None
+        For each text, the probability that it answers.
+    """
+
+    texts: Sequence[JoinedText]
+    results: Sequence[ScanResult]
+    best: Sequence[float]
+    answerable: Sequence[float | None]
+
+    def hits(self, selection: Selection) -> list[Hit]:
+        """The passages of a selection."""
+        if not self.texts:
+            return []
+        passages = self._together.select(selection)
+        return [self._hit(number, passage) for number, passage in passages]
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together(self.results)
+
+    def _hit(self, number: int, passage: Passage) -> Hit:
+        result = self.results[number]
+        start = passage.start
+        end = passage.end
+        first, stop = np.searchsorted(result.starts, (start, end))
+        return Hit(
+            text=passage.text,
+            score=passage.score,
+            logit=float(result.logits[first:stop].max()),
+            joined=number,
+            place=self.texts[number].place(start, end),
+            start=start,
+            end=end,
+            document_score=self.best[number],
+            answerable=self.answerable[number],
+        )
+
+
+def score_texts(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[JoinedText],
+    selection: Selection,
+    *,
+    collection: CollectionIndex | None = None,
+    batch_size: int = 64,
+    cancelled: Cancelled = never,
+) -> ScoredTexts:
+    """Score the sentences of several texts.
+
+    Sentences that overlap no piece are scored but not selected.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        What scores.
+    query : str
+        The query.
+    texts : sequence of JoinedText
+        What is scored.
+    selection : Selection
+        What hits will be selected by; another ``max_tokens`` is possible.
+    collection : CollectionIndex, optional
+        The words of a larger collection. Default: the texts are one collection.
+    batch_size : int
+        Number of texts that the scorer gets at a time.
+    cancelled : callable
+        Ends the work.
+
+    Raises
+    ------
+    ValueError
+        For a budget without a token counter, or for ``require_answer`` if the scorer
+        does not report the probability that a text answers.
+
+    Examples
+    --------
+    >>> from spscanner_rag.baselines.bm25 import BM25
+    >>> from spscanner_rag.retrieval import Piece, join_pieces
+    >>> story = Piece(text="A ship came. It carried tea.", key="1", source="a", start=0)
+    >>> selection = Selection(top_k=1)
+    >>> scored = score_texts(BM25(), "Which tea?", join_pieces([story]), selection)
+    >>> [hit.text for hit in scored.hits(selection)]
+    ['It carried tea.']
+    """
+    counter = _counter(scorer, selection)
+    _check_says_answers(scorer, selection)
+    units_of_texts: dict[int, list[Unit]] = {}
+
+    def cut(number: int) -> list[Unit]:
+        if number not in units_of_texts:
+            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+            units_of_texts[number] = units_of_blocks(scorer.units_of, texts[number])
+        return units_of_texts[number]
+
+    if collection is None and len(texts) > 1 and scorer.uses_collection:
+        all_units = [cut(number) for number in range(len(texts))]
+        collection = words_together(scorer, all_units, cancelled)
+    scores_of_texts: list[UnitScores] = []
+    results: list[ScanResult] = []
+    for first in range(0, len(texts), batch_size):
+        batch = range(first, min(first + batch_size, len(texts)))
+        requests = [(query, texts[number].text, cut(number)) for number in batch]
+        scores_of_batch = score_batch(scorer, requests, cancelled, collection)
+        for number, scores in zip(batch, scores_of_batch, strict=True):
+            units = units_of_texts.pop(number)
+            results.append(_result(query, texts[number], units, scores, counter))
+        scores_of_texts += scores_of_batch
+    best = [_best_score(scores) for scores in scores_of_texts]
+    answerable = [scores.answerable for scores in scores_of_texts]
+    return ScoredTexts(texts, results, best, answerable)
+
+
+def _counter(scorer: Scorer, selection: Selection) -> CountTokens | None:
+    count_tokens = selection.count_tokens
+    if count_tokens is None:
+        count_tokens = scorer.count_tokens
+    return budget_counter(selection.max_tokens, count_tokens, type(scorer).__name__)
+
+
+def _check_says_answers(scorer: Scorer, selection: Selection) -> None:
+    if selection.require_answer is not None and not scorer.says_answers:
+        raise ValueError(
+            f"require_answer: {type(scorer).__name__} does not report whether a text"
+            " answers; expected a scanner with its own encoder, such as the bundled"
+            " one: use that, or threshold= instead"
+        )
+
+
+def _best_score(scores: UnitScores) -> float:
+    return float(sigmoid(scores.logits.max(initial=-np.inf)))
+
+
+def _result(
+    query: str,
+    joined: JoinedText,
+    units: Sequence[Unit],
+    scores: UnitScores,
+    count_tokens: CountTokens | None,
+) -> ScanResult:
+    """The sentences that overlap a piece.
+
+    Those of one block are neighbours, with none left out between them.
+    """
+    numbers: list[int] = []
+    for number, unit in enumerate(units):
+        if joined.touches(unit.start, unit.end):
+            numbers.append(number)
+    selectable = np.array(numbers, np.int64)
+    starts = np.array([units[number].start for number in numbers], np.int64)
+    ends = np.array([units[number].end for number in numbers], np.int64)
+    block_numbers = np.searchsorted(joined.blocks, starts, "right")
+    apart = (np.diff(selectable) > 1) | (np.diff(block_numbers) > 0)
+    neighbourhoods = np.concatenate([[0], np.cumsum(apart)])[: len(numbers)]
+    return ScanResult(
+        query,
+        joined.text,
+        starts,
+        ends,
+        scores.logits[selectable],
+        count_tokens,
+        neighbourhoods,
+        answerable=scores.answerable,
+    )

@@ -1,0 +1,95 @@
+"""The sentence vectors of texts as arrays for a file, and back."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # it imports torch, which a corpus without an encoder does not need
+    from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+
+VECTOR_ARRAY_PREFIX = "vector_"
+_ROWS = "vector_rows"
+_SCALES = "vector_scales"
+_COUNTS = "vector_counts"
+_KEYS = "vector_keys"
+_DTYPES = {_ROWS: np.int8, _SCALES: np.float16, _COUNTS: np.int64}
+
+
+def vectors_to_arrays(
+    encoder: str, vectors: "Mapping[str, SentenceVectors]"
+) -> dict[str, NDArray[Any]]:
+    """Put the vectors of all texts into four arrays, or none where there are none.
+
+    Parameters
+    ----------
+    encoder : str
+        Digest of the encoder that made the vectors.
+    vectors : mapping
+        Key of a text → vectors of its sentences.
+    """
+    if not vectors:
+        return {}
+    width = max(of_text.rows.shape[1] for of_text in vectors.values())
+    rows = [np.zeros((0, width), np.int8)]
+    scales = [np.zeros(0, np.float16)]
+    counts: list[int] = []
+    keys: list[str] = []
+    for key, of_text in vectors.items():
+        if len(of_text.rows):  # a text without sentences has rows of another width
+            rows.append(of_text.rows)
+        scales.append(of_text.scales)
+        counts.append(len(of_text.scales))
+        keys.append(f"{encoder} {key}")
+    return {
+        _ROWS: np.concatenate(rows),
+        _SCALES: np.concatenate(scales),
+        _COUNTS: np.array(counts, np.int64),
+        _KEYS: np.array(keys),
+    }
+
+
+def vectors_from_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+) -> "tuple[str, dict[str, SentenceVectors]]":
+    """Restore the digest of the encoder, and the vectors of each text by its key.
+
+    ``ValueError`` for arrays that do not fit together.
+    """
+    if _KEYS not in arrays:
+        return "", {}
+    from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+
+    _check_arrays(arrays)
+    rows = arrays[_ROWS]
+    scales = arrays[_SCALES]
+    bounds = [0, *np.cumsum(arrays[_COUNTS]).tolist()]
+    encoder = ""
+    vectors: dict[str, SentenceVectors] = {}
+    for name, (start, stop) in zip(
+        arrays[_KEYS].tolist(), pairwise(bounds), strict=True
+    ):
+        encoder, _, key = str(name).rpartition(" ")
+        vectors[key] = SentenceVectors(rows[start:stop], scales[start:stop])
+    return encoder, vectors
+
+
+def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ``ValueError`` unless the arrays have the form and the lengths of ours."""
+    rows = arrays[_ROWS]
+    counts = arrays[_COUNTS]
+    has_form = rows.ndim == 2 and len(counts) == len(arrays[_KEYS].tolist())
+    for name, dtype in _DTYPES.items():
+        has_form = has_form and arrays[name].dtype == dtype
+    if not has_form or (counts < 0).any():
+        raise ValueError("the vectors of its sentences have another form")
+    n_sentences = len(rows)
+    lengths_agree = n_sentences == len(arrays[_SCALES])
+    if len(counts):
+        lengths_agree = lengths_agree and int(np.cumsum(counts)[-1]) == n_sentences
+    if not lengths_agree:
+        raise ValueError(
+            "the vectors of its sentences are more or fewer than their numbers say"
+        )
