@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.files import read
-from spscanner_rag.lexical.match import MatchOptions, match_query
+from spscanner_rag.lexical.lexical_scores import MatchOptions
+from spscanner_rag.lexical.match import match_query
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult

@@ -8,7 +8,7 @@ from typing import Any
 from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.checkpoint.config import lexical_names
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line

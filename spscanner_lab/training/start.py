@@ -30,7 +30,7 @@ from spscanner_rag.checkpoint.file_access import (
 )
 from spscanner_rag.checkpoint.load import SCANNER, Layout
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.system.whole_files import whole_file
 

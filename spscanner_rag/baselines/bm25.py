@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
-from spscanner_rag.lexical.bm25 import count_stems
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.query_counts import count_stems
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.system.install_hints import import_extra

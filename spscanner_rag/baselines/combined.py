@@ -18,8 +18,8 @@ from spscanner_rag.baselines.base import (
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.file_access import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-from spscanner_rag.lexical.bm25 import Moments
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.moments import Moments
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import rank
 from spscanner_rag.scorers import (

@@ -18,7 +18,7 @@ from typing import Any, Final, TypedDict, Unpack
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.text.escaping import first_line, unbroken
 
 CONFIG: Final = "config.json"

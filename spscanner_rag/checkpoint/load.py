@@ -47,7 +47,7 @@ from spscanner_rag.checkpoint.tokenizer_file import (
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
 from spscanner_rag.encoder.text_encoder import TextEncoder
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.system.forks import compute_in_forks

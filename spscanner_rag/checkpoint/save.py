@@ -45,7 +45,7 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     without_limits,
 )
 from spscanner_rag.encoder.bert import SCALE, grouped, restored
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.system.whole_files import fsync_file, one_at_a_time, sync_folder
 from spscanner_rag.text.escaping import first_line

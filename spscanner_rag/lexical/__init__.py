@@ -1,1 +1,1 @@
-"""Words, BM25, soft match, and the counts of a collection."""
+"""The lexical channel: words, BM25, soft match and the counts of a collection."""

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.words import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 
 
 def table_of(
     words: Sequence[str], vectors: NDArray[np.floating[Any]], source: str = ""
 ) -> WordVectors:
-    """Vectors, (words, dimensions), none of them zero, rounded to 8 bits and scaled to unit length."""
+    """Vectors, (words, dimensions), none zero, as 8 bits scaled to unit length."""
     rounded = np.rint(
         vectors * (127 / np.abs(vectors).max(axis=1, keepdims=True, initial=0))
     ).astype(np.int8)
@@ -24,5 +24,5 @@ def table_of(
 def similarities(
     table: WordVectors, question: Sequence[str], words: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Similarity in meaning of each word to each word of a question: (words, question words)."""
+    """Similarity of each word to each word of a question: (words, question words)."""
     return table.similarities_of_rows(table.rows(question), table.rows(words))

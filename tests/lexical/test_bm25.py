@@ -1,76 +1,84 @@
-"""BM25 of surroundings and of whole texts."""
+"""BM25 of units and of the text around them, against a slow one."""
 
-import math
+import re
 
 import numpy as np
-import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from spscanner_rag.lexical.bm25 import tempered, text_scores
-from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.match import MatchOptions, lexical_scores, match_query
-from spscanner_rag.lexical.words import index_words
-from tests.lexical.slow_bm25 import slow_bm25, slow_idf
-
-
-def test_large_z_scores_grow_by_their_logarithm() -> None:
-    z = np.array([-9.0, 0.0, 4.0, 5.0, 3 + math.e])
-    np.testing.assert_allclose(tempered(z), [-9, 0, 4, 4 + math.log(2), 5])
+from spscanner_rag.lexical.bm25 import REACH
+from spscanner_rag.lexical.lexical_scores import MatchOptions
+from spscanner_rag.lexical.match import LexicalMatch, match_query
+from spscanner_rag.lexical.words import index_words, query_stems
+from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems
 
 
-NO_TOKENS = np.zeros(0, np.int32)
-COMPARED = MatchOptions(surroundings=True, texts=True)
-QUERY = "Who repaired the lighthouse at Saltmere?"
-TEXTS = [
-    [
-        "The lighthouse stands on a rock. ",
-        "It was repaired in May. ",
-        "Saltmere paid for it.",
-    ],
-    ["A lighthouse needs oil. ", "Somebody carried it up."],
-    ["Soup is cooked slowly. ", "Salt comes last. "],
-]
+def match(
+    units: list[str],
+    query: str,
+    tokens: list[tuple[int, int]] | None = None,
+    least_units: int = 0,
+) -> LexicalMatch:
+    """Match with tokens at the given character positions of the joined units.
+
+    By default, at its words.
+    """
+    if tokens is None:
+        tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
+    spans = np.array(tokens, np.int32).reshape(-1, 2)
+    return match_query(
+        index_words(units),
+        query,
+        spans[:, 0],
+        spans[:, 1],
+        MatchOptions(True, least_units),
+    )
 
 
-def collection(texts: list[list[str]]) -> CollectionIndex:
-    return CollectionIndex.of(texts)
-
-
-def losses(
-    texts: list[list[str]], query: str = QUERY, options: MatchOptions = COMPARED
-) -> list[float]:
-    """By how much each whole text scores below the best one."""
-    statistics = collection(texts).statistics(query, options)
-    return [
-        match_query(
-            index_words(text), query, NO_TOKENS, NO_TOKENS, options, statistics
-        ).text_score
-        for text in texts
-    ]
-
-
-def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
-    index = collection(TEXTS)
-    asked = index.asked(QUERY)
-    scores = lexical_scores(asked, COMPARED)
-    statistics = scores.statistics.texts
-    assert statistics is not None
+def slow_prior(
+    units: list[str], query: str, reach: int, least_units: int
+) -> NDArray[np.float64]:
+    """Z-scores of BM25 of each unit and its neighbours, as if among ``least_units``."""
+    n, bags = max(len(units), least_units), [set(stems(unit)) for unit in units]
     idf = {
-        "repair": slow_idf(3, 1),
-        "lighthous": slow_idf(3, 2),
-        "saltmer": slow_idf(3, 1),
+        stem: slow_idf(n, sum(stem in bag for bag in bags))
+        for stem in query_stems(query)
     }
-    whole = slow_bm25([["".join(text)] for text in TEXTS], 0, idf)
-    z = (np.array(whole) - np.mean(whole)) / np.std(whole)
-    units = np.mean(scores.standardized(), axis=0)  # none exceeds 4 here
-    assert max(map(np.max, scores.standardized())) < 4
-    best = [units[:3].max(), units[3:5].max(), units[5:].max()]
-    found = text_scores(scores.counts, scores.standardized(), statistics)
-    np.testing.assert_allclose(found, z + best)
-    assert statistics.best == pytest.approx(found.max())
+    scores = slow_bm25([units], reach, idf)
+    mean, spread = slow_moments(scores, least_units, reach)
+    return (
+        np.zeros(len(scores)) if spread < 1e-9 else (np.array(scores) - mean) / spread
+    )
 
 
-@pytest.mark.parametrize("texts", [TEXTS[:1], [[]], [], [["One text. "], []]])
-def test_nothing_to_compare(texts: list[list[str]]) -> None:
-    statistics = collection(texts).statistics(QUERY, COMPARED)
-    assert (statistics.texts is None) == (len(texts) < 2)
-    assert losses(texts) == [0.0] * len(texts)
+WORDS = st.sampled_from(
+    "the ship ships Ship sailed sailing treaty 1911 Москва 東京 is , . \n _ snake_case"
+    " — \ud800".split(" ")
+)
+
+
+TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
+
+
+@settings(max_examples=500)
+@given(st.lists(TEXTS, max_size=12), TEXTS, st.integers(0, 24))
+@example([], "ship", 3)
+@example([""], "ship", 0)
+@example(["ship"], "ship", 0)
+@example(["ship"], "ship", 300)
+@example(["ship", ""], "ship", 0)
+@example(["It rained. ", "It snowed."], "?!", 0)
+@example(["The ship. "] * 3, "ship", 0)
+@example(["", "\n", " . "], "ship", 9)
+@example(["ship ship", "treaty"], "", 3)
+@example(["the ship", "is"], "the is", 0)
+def test_prior_is_standardized_bm25(
+    units: list[str], query: str, least_units: int
+) -> None:
+    found = match(units, query, least_units=least_units).scores
+    assert (found.dtype, found.shape) == (np.float32, (len(units), 1 + len(REACH)))
+    for column, reach in zip(found.T, (0, *REACH), strict=True):
+        np.testing.assert_allclose(
+            column, slow_prior(units, query, reach, least_units), atol=1e-4
+        )

@@ -1,4 +1,4 @@
-"""The index of a collection: equal to counting all its texts together, in whatever way they were added."""
+"""An index equals counting all texts together, however they were added."""
 
 import copy
 import pickle
@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lexical.bm25 import REACH, Moments
+from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex
-from spscanner_rag.lexical.match import (
+from spscanner_rag.lexical.lexical_scores import (
     PLAIN_MATCH,
     LexicalStatistics,
     MatchOptions,
     lexical_scores,
 )
-from spscanner_rag.lexical.words import WordVectors, query_stems, query_words, stems_of
+from spscanner_rag.lexical.moments import Moments
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import query_stems, query_words, stems_of
 from spscanner_rag.text.languages import STOP_WORDS
 from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
 from tests.lexical.tables import similarities, table_of
@@ -241,7 +243,7 @@ RANKED_QUERY = "Was Anna on the ship?"
 def test_a_text_has_the_score_of_its_best_unit() -> None:
     index = CollectionIndex.of(TEXTS)
     bm25 = lexical_scores(
-        index.asked(RANKED_QUERY), MatchOptions(surroundings=True)
+        index.query_on_words(RANKED_QUERY), MatchOptions(surroundings=True)
     ).bm25
     assert len(bm25) == N_SCORES
     units = sum(Moments.of(scores).standardize(scores) for scores in bm25) / N_SCORES

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
-from spscanner_rag.lexical.words import QueryOnWords, TextWords
+from spscanner_rag.lexical.lexical_scores import PLAIN_MATCH, lexical_scores
+from spscanner_rag.lexical.query_on_words import QueryOnWords
+from spscanner_rag.lexical.words import TextWords
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.reading import Reading
@@ -450,7 +451,7 @@ class PassageDraw(QuestionDraw):
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
         index, numbers = self._index[drawn.document]
         firsts = np.cumsum([0, *(len(self._starts[number]) for number in numbers)])
-        found = lexical_scores(index.asked(drawn.question.text), PLAIN_MATCH)
+        found = lexical_scores(index.query_on_words(drawn.question.text), PLAIN_MATCH)
         scores = found.bm25[0]  # (passages of the source,)
         most = HARD_CHOICE * _READ_CHOICE * self.recipe.rerank_negatives
         best = np.argsort(-scores, kind="stable")[:most]
