@@ -5,16 +5,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
+    from spscanner_rag.scan.prepared_document import PreparedDocument
     from spscanner_rag.scanner import Scanner
 
 __version__ = "0.1.0"
-__all__ = ["Passage", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
+__all__ = [
+    "Passage",
+    "PreparedDocument",
+    "ScanResult",
+    "Scanner",
+    "ScoredSentence",
+    "__version__",
+]
 
 _MODULES = {
     "Passage": "spscanner_rag.results",
-    "RemoteScanner": (
-        "spscanner_rag.baselines.remote_scanner"
-    ),  # its types are in spscanner_rag.baselines
+    "PreparedDocument": "spscanner_rag.scan.prepared_document",
+    # its types are in spscanner_rag.baselines
+    "RemoteScanner": "spscanner_rag.baselines.remote_scanner",
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",

@@ -1,4 +1,4 @@
-"""`Scanner`, the class that users call: it reads a question and a whole text, and scores every sentence."""
+"""`Scanner`, which reads a question and a whole text, and scores every sentence."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ from spscanner_rag.scan.devices import (
     choose,
     default_segment_tokens,
 )
-from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.options import check_options
+from spscanner_rag.scan.pipeline import Pipeline, check_text
+from spscanner_rag.scan.prepared_document import Document, PreparedDocument
+from spscanner_rag.scan.reading import Reading
+from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import (
     Cancelled,
     Progress,
@@ -89,13 +93,17 @@ class Scanner(Scorer):
     ) -> None:
         check_options(window_tokens, segment_tokens, segmenter)
         self.checkpoint = checkpoint
-        model, settings = checkpoint.model, checkpoint.settings
-        self.device, self.dtype = model.device, model.dtype
-        self.device_reason = (
-            choice.device_reason if choice else "where the model was loaded"
-        )
-        self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
-        self.backend, self.backend_reason = model.kernels.name, backend_reason
+        model = checkpoint.model
+        settings = checkpoint.settings
+        self.device = model.device
+        self.dtype = model.dtype
+        self.device_reason = "where the model was loaded"
+        self.dtype_reason = "as the model was loaded"
+        if choice is not None:
+            self.device_reason = choice.device_reason
+            self.dtype_reason = choice.dtype_reason
+        self.backend = model.kernels.name
+        self.backend_reason = backend_reason
         if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
@@ -103,7 +111,9 @@ class Scanner(Scorer):
             segment_tokens or default_segment_tokens(self.device.type, model.config),
             model.kernels.most_tokens(model.config),
         )
-        if (settings.segmenter if segmenter is None else segmenter) == "reference":
+        if segmenter is None:
+            segmenter = settings.segmenter
+        if segmenter == "reference":
             segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
         self.pipeline = Pipeline(
@@ -178,9 +188,8 @@ class Scanner(Scorer):
             If numba or mamba-ssm was asked for by name and cannot be loaded; the
             message says what to install.
         """
-        check_options(
-            window_tokens, segment_tokens, segmenter
-        )  # before anything is loaded
+        # before anything is loaded
+        check_options(window_tokens, segment_tokens, segmenter)
         use_threads(threads)  # before dtypes are measured with them
         choice = choose(device, dtype)
         kernels, backend_reason = choose_backend(backend, choice.device)
@@ -214,7 +223,7 @@ class Scanner(Scorer):
         dtype: str | torch.dtype = "auto",
         backend: str = "auto",
     ) -> None:
-        """Raise the errors of `from_pretrained` that can be found without loading anything.
+        """Raise the errors of `from_pretrained` that are found without loading.
 
         Neither network nor devices are used: any possible Hub id passes, and so does
         "cuda" on any machine.
@@ -230,10 +239,60 @@ class Scanner(Scorer):
             f" dtype={dtype!r})"
         )
 
+    def prepare(
+        self,
+        text: str | StructuredText,
+        *,
+        units: Sequence[Unit] | None = None,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> PreparedDocument:
+        """Prepare a text for several questions.
+
+        It is cut, tokenized and indexed, and its sentences are encoded if the
+        checkpoint has an encoder. `scan`, `scan_many` and `rank` take the prepared
+        document in place of the text, and give the same results in less time.
+
+        Parameters
+        ----------
+        text : str or document
+            As for `scan`.
+        units : sequence of Unit, optional
+            What gets a score, instead of the segmenter's sentences.
+        progress, cancelled : callable, optional
+            As for `scan`, for the encoder.
+
+        Returns
+        -------
+        PreparedDocument
+            For this scanner alone. It keeps the text in memory, and says in ``nbytes``
+            how much it takes.
+
+        Raises
+        ------
+        TypeError
+            If the text is neither a string nor a document.
+        ScanCancelled
+            If ``cancelled`` returned True.
+
+        Examples
+        --------
+        >>> from spscanner_rag import Scanner
+        >>> scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+        >>> harbour = scanner.prepare("Ann signed the treaty. The bell rang at noon.")
+        >>> for query in ("Who signed?", "When did the bell ring?"):
+        ...     print(scanner.scan(query, harbour).select(top_k=1)[0].text)
+        Ann signed the treaty.
+        The bell rang at noon.
+        """
+        if not isinstance(text, StructuredText):
+            check_text(text)
+        return self.reading.prepare(text, units, Meter(progress, cancelled))
+
     def scan(
         self,
         query: str,
-        text: str | StructuredText,
+        text: Document,
         *,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
@@ -244,10 +303,10 @@ class Scanner(Scorer):
         ----------
         query : str
             The question; not empty.
-        text : str or document
+        text : str, document or PreparedDocument
             The whole document, of any length. A document from
             `spscanner_rag.files.read` is cut into sentences with regard to its
-            headings, fences and tables.
+            headings, fences and tables. What `prepare` returned takes less time.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
@@ -269,14 +328,26 @@ class Scanner(Scorer):
             If query or text is neither a string nor such a document.
         ScanCancelled
             If ``cancelled`` returned True.
+
+        Examples
+        --------
+        >>> from spscanner_rag import Scanner
+        >>> scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+        >>> text = "Ships came every week. Ann signed the treaty in May."
+        >>> result = scanner.scan("Who signed the treaty?", text)
+        >>> [sentence.text for sentence in result.sentences]
+        ['Ships came every week.', 'Ann signed the treaty in May.']
+        >>> result.select(top_k=1)[0].text
+        'Ann signed the treaty in May.'
         """
-        return self.scan_many([(query, text)], progress=progress, cancelled=cancelled)[
-            0
-        ]
+        (result,) = self.scan_many(
+            [(query, text)], progress=progress, cancelled=cancelled
+        )
+        return result
 
     def scan_many(
         self,
-        pairs: Iterable[tuple[str, str | StructuredText] | ScanRequest],
+        pairs: Iterable[tuple[str, Document] | ScanRequest],
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
@@ -296,8 +367,7 @@ class Scanner(Scorer):
         ----------
         pairs : iterable of (query, text)
             The results have the same order. A text is cut and tokenized once for
-            consecutive pairs with it. A ``pipeline.request(query, text)`` may replace a
-            pair.
+            consecutive pairs with it; `prepare` it for later calls too.
         together : bool, default False
             Whether the texts are one collection: how rare a word is, and how much a
             sentence stands out, is then measured over all of them. A collection of one
@@ -307,6 +377,16 @@ class Scanner(Scorer):
             ``together``.
         progress, cancelled : callable, optional
             As for `scan`.
+
+        Examples
+        --------
+        >>> from spscanner_rag import Scanner
+        >>> scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+        >>> texts = ["Rain fell. It was cold.", "Ann signed the treaty in May."]
+        >>> pairs = [("Who signed the treaty?", text) for text in texts]
+        >>> results = scanner.scan_many(pairs, together=True)
+        >>> [len(result.sentences) for result in results]
+        [2, 1]
         """
         requests = [self.pipeline.request_of(pair) for pair in pairs]
         return self._results(requests, Meter(progress, cancelled), collection, together)
@@ -318,9 +398,8 @@ class Scanner(Scorer):
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> list[ScanResult]:
-        counter = token_counter(
-            self.checkpoint.tokenizer
-        )  # so that results do not keep the model in memory
+        # from the tokenizer, so that results do not keep the model in memory
+        counter = token_counter(self.checkpoint.tokenizer)
         return [
             scored.result(counter)
             for scored in self.pipeline.run(requests, meter, collection, together)
@@ -329,28 +408,40 @@ class Scanner(Scorer):
     def rank(
         self,
         query: str,
-        documents: Iterable[str | StructuredText],
+        documents: Iterable[Document],
         top_k: int | None = None,
         *,
         aggregation: Aggregation = "max",
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[RankedDocument]:
-        """Rank whole documents for a question, the best first, as one collection (see `scan_many`).
+        """Rank whole documents for a question, the best first, as one collection.
 
         Parameters
         ----------
         query, progress, cancelled
             As for `scan`, with its errors.
+        documents : iterable of str, document or PreparedDocument
+            Each as for `scan`. They are one collection, as with `scan_many`.
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
         aggregation : str, default "max"
             How a document's score is computed from its sentences' logits; see
             `ScanResult.document_score`.
+
+        Examples
+        --------
+        >>> from spscanner_rag import Scanner
+        >>> scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+        >>> texts = ["Rain fell. It was cold.", "Ann signed the treaty in May."]
+        >>> best = scanner.rank("Who signed the treaty?", texts, top_k=1)[0]
+        >>> best.text
+        'Ann signed the treaty in May.'
         """
-        if isinstance(documents, str):
+        if isinstance(documents, str | StructuredText | PreparedDocument):
+            kind = "string" if isinstance(documents, str) else "document"
             raise TypeError(
-                "documents: got one string; expected several texts, such as [text]"
+                f"documents: got one {kind}; expected several texts, such as [text]"
             )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise ValueError(
@@ -358,14 +449,14 @@ class Scanner(Scorer):
                 " for all"
             )
         check_aggregation(aggregation)
-        requests = [self.pipeline.request(query, text) for text in documents]
+        requests = [self.pipeline.request_on(query, text) for text in documents]
         results = self._results(
             requests, Meter(progress, cancelled), None, together=True
         )
         return rank_results(results, aggregation)[:top_k]
 
     def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
-        """Cut a text, or a document with its blocks, into the units that `scan` scores."""
+        """Cut a text, with its blocks if any, into the units that `scan` scores."""
         if blocks:
             return list(self.reading.cut_blocks(text, blocks))
         return list(self.reading.cut(text))
@@ -406,7 +497,7 @@ class Scanner(Scorer):
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[UnitScores]:
-        """Do as `scan_many`, but read the ``model_text`` of units that were cut before."""
+        """Do as `scan_many`, but read the ``model_text`` of units cut before."""
         checked = [
             self.pipeline.request(query, text, units) for query, text, units in requests
         ]
@@ -429,15 +520,18 @@ class Scanner(Scorer):
         """
         return (
             self.meaning is not None
-            and self.meaning.own
+            and self.meaning.weighed
             and self.meaning.weights.answer_scale > 0
         )
 
     @property
     def uses_collection(self) -> bool:
-        """True if logits depend on the other texts of a collection, as with a lexical channel."""
+        """True if logits depend on the other texts of a collection.
+
+        They do if the checkpoint has a lexical channel.
+        """
         return self.reading.lexical
 
     def count_tokens(self, text: str) -> int:
-        """Number of tokens of a text with this scanner's tokenizer, without special tokens."""
+        """Count a text's tokens with its tokenizer, without special tokens."""
         return token_counter(self.checkpoint.tokenizer)(text)

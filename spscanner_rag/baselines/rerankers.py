@@ -35,7 +35,7 @@ from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.model import LayerState, Positions, Projection, first_steps
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
-from spscanner_rag.scan.pipeline import in_runs
+from spscanner_rag.scan.passes import in_runs
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.tokenization_in_parts import tokenize_in_parts
 from spscanner_rag.text.units import Segmenter

@@ -1,7 +1,7 @@
 """The parts of a result: a scored sentence, a passage of selected sentences, and the units of offsets."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class Passage:
         )
 
 
+@runtime_checkable
 class Located(Protocol):
     """A document that knows the page and headings of each character, as `spscanner_rag.files.read` returns it."""
 

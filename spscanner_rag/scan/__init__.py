@@ -1,1 +1,1 @@
-"""Turn queries on texts into logits: prepare texts, group them, and read them with the model."""
+"""Questions on texts to logits: reading, pipeline, devices; see `Scanner`."""

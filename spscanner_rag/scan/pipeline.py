@@ -1,53 +1,41 @@
-"""Turn queries on texts into logits: prepare texts ahead of the model, then read several together."""
+"""Turn queries on texts into logits: texts are prepared ahead, and read together."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.checkpoint.config import CheckpointDefault
-from spscanner_rag.encoder.sentences import SentenceVectors
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.lexical_scores import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.sentences import Located
-from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
-from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
+from spscanner_rag.scan.indexed_text import IndexedText
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.passes import in_runs
+from spscanner_rag.scan.prepared_document import PreparedDocument
+from spscanner_rag.scan.query_on_text import QueryOnText
+from spscanner_rag.scan.reading import Reading, location_in
+from spscanner_rag.scan.requests import ScanRequest, check_order
+from spscanner_rag.scorers import check_query
 from spscanner_rag.text.blocks import StructuredText
-from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
-T = TypeVar("T")
-
-# texts are prepared until they fill this many forward passes, then read together
-PASSES_AHEAD = 16
+Window = tuple[int, int]  # its first and last unit
 
 
-class ScanRequest(NamedTuple):
-    """A query on a text; ``units`` replace the segmenter's, and ``collection`` the words of the text alone."""
-
-    query: str
-    text: str
-    units: Sequence[Unit] | None = None
-    collection: CollectionIndex | None = None
-    document: Located | None = None  # has the places of the text's characters
-    prepared: PreparedText | None = (
-        None  # the text with these units, if an earlier question prepared it
-    )
-
-
-class Scored(NamedTuple):
-    """The units of a request's text, and the logit of each: (units,)."""
+class ScannedText(NamedTuple):
+    """The text of a request, and the logit of each of its units: (units,)."""
 
     request: ScanRequest
-    cut: PreparedText
+    indexed: IndexedText
     logits: NDArray[np.float32]
     answerable: float | None = None
 
@@ -56,48 +44,25 @@ class Scored(NamedTuple):
         return ScanResult(
             self.request.query,
             self.request.text,
-            self.cut.starts,
-            self.cut.ends,
+            self.indexed.starts,
+            self.indexed.ends,
             self.logits,
             count_tokens,
-            tokens_read=len(self.cut.input_ids),
+            tokens_read=len(self.indexed.input_ids),
             answerable=self.answerable,
             document=self.request.document,
         )
 
 
-LONGEST_QUESTION = 4000
-"""Characters.
+class _Matched(NamedTuple):
+    """A request whose question is matched with its text."""
 
-If a longer question comes with a shorter text, the two are taken to be swapped by
-mistake.
-"""
+    request: ScanRequest
+    query_on_text: QueryOnText
 
-
-@dataclass(slots=True)
-class Meter:
-    """Reports progress in tokens after every forward pass, and stops if the caller cancels."""
-
-    progress: Progress | None = None
-    cancelled: Cancelled | None = None
-    done: int = 0
-    total: int = 0
-
-    def after_step(self, tokens: int) -> None:
-        """Count the tokens of a forward pass. Raises ``ScanCancelled``."""
-        self.done += tokens
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-        self.check()
-
-    def expect(self, tokens: int) -> None:
-        """Count tokens that will be read."""
-        self.total += tokens
-
-    def check(self) -> None:
-        """Raise ``ScanCancelled`` if the caller wants to stop."""
-        if self.cancelled is not None:
-            stop_if(self.cancelled, f"after {self.done} of {self.total} tokens")
+    @property
+    def n_tokens(self) -> int:
+        return len(self.query_on_text.text.input_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +71,8 @@ class Pipeline:
 
     model: ScannerModel
     reading: Reading  # how the checkpoint reads a text
-    window_tokens: (
-        int | None
-    )  # longer texts are read in half-overlapping windows of this many tokens
+    # Longer texts are read in half-overlapping windows of this many tokens.
+    window_tokens: int | None
     segment_tokens: int  # per forward pass
 
     def request(
@@ -119,11 +83,7 @@ class Pipeline:
         Raises ``TypeError`` and ``ValueError`` like `Scanner.scan`.
         """
         query = check_query(query)
-        if not isinstance(text, str):
-            raise TypeError(
-                f"text: got {type(text).__name__}; expected a string (decode bytes"
-                " first)"
-            )
+        text = check_text(text)
         if self.window_tokens is not None:
             tokens = len(encode_question(self.reading.tokenizer, query)[0])
             if tokens > self.window_tokens:
@@ -132,38 +92,45 @@ class Pipeline:
                     f" {self.window_tokens} (one window); shorten it or raise"
                     " window_tokens"
                 )
-        return ScanRequest(query, str(text), units)
+        return ScanRequest(query, text, units)
 
     def request_of(self, pair: object) -> ScanRequest:
-        """Check a pair of query and text, and that they are not swapped.
-
-        Cut a document that has blocks.
-        """
+        """Check a pair of a query and a document, and that they are not swapped."""
         if isinstance(pair, ScanRequest):
             return pair
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
-        query, text = pair
-        if isinstance(text, StructuredText):
-            units = (
-                self.reading.cut_blocks(text.text, text.blocks) if text.blocks else None
-            )
-            located: Any = text
-            document = (
-                located
-                if all(hasattr(text, name) for name in ("path", "page", "headings"))
-                else None
-            )
-            return self.request(query, text.text, units)._replace(document=document)
-        request = self.request(query, text)
-        if LONGEST_QUESTION < len(request.query) > len(request.text) > 0:
-            raise ValueError(
-                f"the query has {len(request.query):,} characters and the text"
-                f" {len(request.text):,}; expected the question first and then the"
-                " text: exchange them (if the query is meant to be longer than the"
-                " text, use score_units)"
-            )
+        query, document = pair
+        request = self.request_on(query, document)
+        if isinstance(document, str):
+            check_order(request.query, request.text)
         return request
+
+    def request_on(self, query: object, document: object) -> ScanRequest:
+        """Check a query and a document, and cut the document if it has blocks."""
+        if isinstance(document, PreparedDocument):
+            return self._request_on_prepared(query, document)
+        if not isinstance(document, StructuredText):
+            return self.request(query, document)
+        request = self.request(query, document.text)
+        units = None
+        if document.blocks:
+            units = self.reading.cut_blocks(request.text, document.blocks)
+        return request._replace(units=units, document=location_in(document))
+
+    def _request_on_prepared(
+        self, query: object, document: PreparedDocument
+    ) -> ScanRequest:
+        if document.prepared_by is not self.reading:
+            raise ValueError(
+                "the document was prepared by another scanner; expected one of this"
+                " scanner's: prepare it again with this scanner's prepare(text)"
+            )
+        return self.request(query, document.text, document.units)._replace(
+            document=document.location,
+            prepared=document.indexed,
+            vectors=document.vectors,
+        )
 
     def run(
         self,
@@ -171,7 +138,7 @@ class Pipeline:
         meter: Meter,
         collection: CollectionIndex | None = None,
         together: bool = False,
-    ) -> Generator[Scored, None, None]:
+    ) -> Generator[ScannedText, None, None]:
         """Yield the logits of every request, in order.
 
         Consecutive requests on one text prepare it once.
@@ -180,45 +147,44 @@ class Pipeline:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
             requests = self.counted_together(requests, meter)
-        prepared = self._prepared(requests, meter)
+        matched_requests = self._matched(requests, meter)
         for run in in_runs(
-            prepared, lambda pair: len(pair[1].text.input_ids), self.segment_tokens
+            matched_requests, lambda matched: matched.n_tokens, self.segment_tokens
         ):
-            for (request, asked), (logits, answerable) in zip(
-                run, self._logits(run, meter), strict=True
-            ):
-                yield Scored(request, asked.text, logits, answerable)
+            scores = self._scores(run, meter)
+            for matched, (logits, answerable) in zip(run, scores, strict=True):
+                indexed = matched.query_on_text.text
+                yield ScannedText(matched.request, indexed, logits, answerable)
 
-    def _prepared(
+    def _matched(
         self, requests: Iterable[ScanRequest], meter: Meter
-    ) -> Iterator[tuple[ScanRequest, QueryOnText]]:
-        before: ScanRequest | None = None
+    ) -> Iterator[_Matched]:
+        """Match each request's question with its text, which is indexed if need be."""
         statistics_of = cache(CollectionIndex.statistics)
+        before: ScanRequest | None = None
+        indexed: IndexedText | None = None
         vectors: SentenceVectors | None = None
         for request in requests:
             meter.check()
-            if (
-                before is None
-                or request.text is not before.text
-                or request.units is not before.units
-            ):
-                text = request.prepared or self.reading.prepare(
+            if indexed is None or before is None or not _same_text(request, before):
+                indexed = request.prepared or self.reading.index_text(
                     request.text, request.units, meter.check
                 )
-                if self.reading.meaning is not None:
-                    vectors = self.reading.meaning.vectors(
-                        text.sentences, meter.expect, meter.after_step
-                    )
-            statistics = None
+                vectors = request.vectors
+                if vectors is None:
+                    vectors = self.reading.vectors(indexed, meter)
+            statistics: LexicalStatistics | None = None
             if self.reading.lexical and request.collection is not None:
-                options, language = self.reading.match_options, text.words.language
                 statistics = statistics_of(
-                    request.collection, request.query, options, language
+                    request.collection,
+                    request.query,
+                    self.reading.match_options,
+                    indexed.words.language,
                 )
-            asked = self.reading.pair(request.query, text, statistics, vectors)
+            matched = self.reading.pair(request.query, indexed, statistics, vectors)
             meter.check()
             before = request
-            yield request, asked
+            yield _Matched(request, matched)
 
     def counted_together(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -229,80 +195,71 @@ class Pipeline:
         """
         if not self.reading.lexical:
             return list(requests)
-        cuts: dict[str, Sequence[Unit]] = {}  # by text
-        cut_requests, index = [], CollectionIndex()
+        units_by_text: dict[str, Sequence[Unit]] = {}
+        collection = CollectionIndex()
+        counted = []
         for request in requests:
             meter.check()
-            units = cuts.get(request.text) if request.units is None else request.units
+            text = request.text
+            units = request.units
             if units is None:
-                units = cuts[request.text] = self.reading.cut(request.text, meter.check)
-            if request.text not in index:
-                index.add(request.text, [unit.model_text for unit in units])
-            cut_requests.append(request._replace(units=units, collection=index))
-        return cut_requests
+                units = units_by_text.get(text)
+            if units is None:
+                units = self.reading.cut(text, meter.check)
+                units_by_text[text] = units
+            if text not in collection and request.prepared is not None:
+                collection.add_words(text, request.prepared.words)
+            elif text not in collection:
+                collection.add(text, [unit.model_text for unit in units])
+            counted.append(request._replace(units=units, collection=collection))
+        return counted
 
-    def _windows(self, text: PreparedText) -> list[tuple[int, int]]:
+    def _windows(self, text: IndexedText) -> list[Window]:
+        """The windows in which a text is read; one if it is short enough."""
         if self.window_tokens is not None and self.window_tokens < len(text.input_ids):
             return window_ranges(text.unit_ends, self.window_tokens)
         return [(0, len(text.units) - 1)] if text.units else []
 
-    def _logits(
-        self, run: list[tuple[ScanRequest, QueryOnText]], meter: Meter
+    def _scores(
+        self, run: list[_Matched], meter: Meter
     ) -> Iterator[tuple[NDArray[np.float32], float | None]]:
-        windows = [self._windows(asked.text) for _, asked in run]
-        sequences = [
-            asked.sequence(first, last)
-            for (_, asked), own in zip(run, windows, strict=True)
-            for first, last in own
-        ]
+        """Yield the logits of each text, (units,), and how likely it answers."""
+        windows_by_text = [self._windows(matched.query_on_text.text) for matched in run]
+        sequences: list[TokenSequence] = []
+        for matched, windows in zip(run, windows_by_text, strict=True):
+            for first, last in windows:
+                sequences.append(matched.query_on_text.sequence(first, last))
         meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
-        read = iter(
+        logits_of_sequences = iter(
             read_logits(self.model, sequences, self.segment_tokens, meter.after_step)
         )
-        for (request, asked), own in zip(run, windows, strict=True):
-            parts = [next(read) for _ in own]
-            logits = asked.logits(average_logits(own, parts, len(asked.text.units)))
-            if self.reading.meaning is None or asked.cosines is None:
+        for matched, windows in zip(run, windows_by_text, strict=True):
+            parts = [next(logits_of_sequences) for _ in windows]
+            query_on_text = matched.query_on_text
+            averaged = average_logits(windows, parts, len(query_on_text.text.units))
+            logits = query_on_text.logits(averaged)
+            if self.reading.meaning is None or query_on_text.cosines is None:
                 yield logits, None
             else:
                 yield self.reading.meaning.read_again(
-                    request.query,
-                    asked.text.sentences,
+                    matched.request.query,
+                    query_on_text.text.sentences,
                     logits,
-                    asked.cosines,
+                    query_on_text.cosines,
                     meter.expect,
                     meter.after_step,
                 )
 
 
-def check_options(
-    window_tokens: object, segment_tokens: object, segmenter: object
-) -> None:
-    """Raise ``ValueError`` for an unknown segmenter, or numbers of tokens that are not integers of at least 1."""
-    for name, tokens in (
-        ("segment_tokens", segment_tokens),
-        ("window_tokens", window_tokens),
-    ):
-        given = tokens is not None and not isinstance(tokens, CheckpointDefault)
-        if given and (type(tokens) is not int or tokens < 1):
-            raise ValueError(
-                f"{name} is {tokens!r}; expected a whole number of at least 1"
-            )
-    if segmenter is not None:
-        check_segmenter(segmenter)
+def check_text(text: object) -> str:
+    """Return a text, or raise ``TypeError`` if it is not a string."""
+    if not isinstance(text, str):
+        raise TypeError(
+            f"text: got {type(text).__name__}; expected a string (decode bytes first)"
+        )
+    return str(text)
 
 
-def in_runs(
-    items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int
-) -> Iterator[list[T]]:
-    """Yield runs of items that fill `PASSES_AHEAD` passes, so that similar lengths can be read together."""
-    run: list[T] = []
-    tokens = 0
-    for item in items:
-        run.append(item)
-        tokens += tokens_of(item)
-        if tokens >= PASSES_AHEAD * segment_tokens:
-            yield run
-            run, tokens = [], 0
-    if run:
-        yield run
+def _same_text(request: ScanRequest, before: ScanRequest) -> bool:
+    """Whether what was prepared for the request before holds for this one."""
+    return request.text is before.text and request.units is before.units

@@ -1,8 +1,6 @@
-"""Device, dtype, tokens per pass and threads: what "auto" chooses on which machine, and refusals."""
+"""Device, dtype and tokens per pass: what "auto" chooses on which machine."""
 
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag import Scanner
-from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
 from spscanner_rag.scan.devices import choose, default_segment_tokens
-from spscanner_rag.system.threads import usable_cores, use_threads
 
 
 @pytest.fixture
@@ -227,110 +222,3 @@ def test_wide_models_take_fewer_tokens_on_a_cpu(
         d_model=d_model, n_layer=1, vocab_size=8, d_state=d_state, headdim=8
     )
     assert default_segment_tokens("cpu", config) == tokens
-
-
-@pytest.fixture(autouse=True)
-def torch_threads() -> Iterator[None]:
-    """Restore torch's threads."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-# as Linux numbers them: the second threads of all cores come after the first
-SIBLINGS = {
-    f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": (
-        f"{cpu % 4},{cpu % 4 + 4}"
-    )
-    for cpu in range(8)
-}
-GROUP, TOP, APP, WORKER = (
-    "proc/self/cgroup",
-    *(f"sys/fs/cgroup/{path}cpu.max" for path in ("", "app/", "app/worker/")),
-)
-V1 = "sys/fs/cgroup/cpu/cpu.cfs_"
-
-
-@pytest.mark.parametrize(
-    ("cpus", "files", "cores"),
-    [
-        (8, {}, 8),
-        *[(cpus, SIBLINGS, cores) for cpus, cores in ((8, 4), (5, 4), (4, 4), (1, 1))],
-        *[
-            (8, {GROUP: "3:pids:/\n0::/app/worker", where: limit}, cores)
-            for where in (TOP, APP, WORKER)
-            for limit, cores in (
-                ("max 100000", 8),
-                ("200000 100000", 2),
-                ("150000 100000", 2),
-                ("10000 100000", 1),
-                ("1600000 100000", 8),
-                ("0 0", 8),
-                ("what", 8),
-            )
-        ],
-        (
-            8,
-            {GROUP: "0::/app/worker", APP: "300000 100000", WORKER: "500000 100000"},
-            3,
-        ),
-        *[
-            (
-                8,
-                {
-                    GROUP: "4:cpu:/docker/abc",
-                    f"{V1}quota_us": quota,
-                    f"{V1}period_us": "100000",
-                },
-                cores,
-            )
-            for quota, cores in (("-1", 8), ("250000", 3), ("50000", 1))
-        ],
-    ],
-)
-def test_cores_by_affinity_siblings_and_control_groups(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cpus: int,
-    files: dict[str, str],
-    cores: int,
-) -> None:
-    monkeypatch.setattr(
-        "os.sched_getaffinity", lambda process: range(cpus), raising=False
-    )
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content + "\n")
-    assert usable_cores(tmp_path) == cores
-
-
-def test_torch_stays_as_set_but_for_fewer_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(devices, "usable_cores", lambda: 3)
-    for before, expected in ((1, 1), (3, 3), (5, 3)):
-        torch.set_num_threads(before)
-        assert use_threads() == expected == torch.get_num_threads()
-
-
-def test_a_scanner_computes_with_as_many_as_asked_for(tiny_checkpoint: Path) -> None:
-    for number in (2, 1, 3):
-        Scanner.from_pretrained(
-            tiny_checkpoint, device="cpu", dtype="float32", threads=number
-        )
-        assert torch.get_num_threads() == number
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.0, "2", True])
-def test_what_is_no_number_of_threads(number: int) -> None:
-    with pytest.raises(
-        ValueError, match=r"threads is .*; expected a whole number of at least 1"
-    ):
-        Scanner.from_pretrained("no such model", threads=number)
-
-
-def test_a_forked_child_computes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(2)
-    monkeypatch.setattr(backends, "_alone", False)
-    backends._compute_alone()
-    assert use_threads(4) == 1 == torch.get_num_threads()

@@ -1,7 +1,7 @@
 """Requests to logits: order, texts prepared once, windows, progress, cancellation."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scan import pipeline
-from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan import passes
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scan.reading import Reading
+from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -41,15 +43,13 @@ def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
 def cut(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are cut into units."""
     texts: list[str] = []
-    segment = SentenceSegmenter.segment_in_parts
+    original = Reading.cut
 
-    def counted(
-        self: SentenceSegmenter, text: str, between_parts: Callable[[], None]
-    ) -> list[Unit]:
+    def counted(self: Reading, text: str, *others: Any) -> Sequence[Unit]:
         texts.append(text)
-        return segment(self, text, between_parts)
+        return original(self, text, *others)
 
-    monkeypatch.setattr(SentenceSegmenter, "segment_in_parts", counted)
+    monkeypatch.setattr(Reading, "cut", counted)
     return texts
 
 
@@ -61,7 +61,7 @@ def test_requests_together_cut_and_prepare_a_text_once(
     )
     assert scanner.uses_collection
     prepared: list[str] = []
-    prepare = Reading.prepare
+    prepare = Reading.index_text
 
     def counted_prepare(
         self: Reading, text: str, units: Any = None, *others: Any
@@ -69,7 +69,7 @@ def test_requests_together_cut_and_prepare_a_text_once(
         prepared.append(text)
         return prepare(self, text, units, *others)
 
-    monkeypatch.setattr(Reading, "prepare", counted_prepare)
+    monkeypatch.setattr(Reading, "index_text", counted_prepare)
     other = "The date is on the stone."
     requests = [
         ScanRequest(query, text)
@@ -109,7 +109,7 @@ def test_runs_of_texts_give_the_same(
     ]
     line = pipeline_of(tiny_scanner, segment_tokens=40)
     together = logits_of(line, *requests)
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
+    monkeypatch.setattr(passes, "PASSES_AHEAD", 1)
     for ours, single in zip(together, logits_of(line, *requests), strict=True):
         np.testing.assert_allclose(ours, single, atol=1e-4)
 
@@ -118,7 +118,7 @@ def test_runs_of_texts_give_the_same(
 def test_cancelled_among_several_texts(
     tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch, allowed: int
 ) -> None:
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
+    monkeypatch.setattr(passes, "PASSES_AHEAD", 1)
     calls = 0
 
     def cancelled() -> bool:
@@ -146,13 +146,16 @@ def test_windows_are_averaged(
     whole, short = TEXT * 3, "He signed it."
     line = pipeline_of(scanner, window_tokens=window_tokens)
     (scored,) = line.run([ScanRequest(QUERY, whole)], Meter())
-    windows = window_ranges(scored.cut.unit_ends, window_tokens or sys.maxsize)
+    windows = window_ranges(scored.indexed.unit_ends, window_tokens or sys.maxsize)
     assert (len(windows) > 1) == (window_tokens in (60, 100))
-    sums, counts = np.zeros(len(scored.cut.units)), np.zeros(len(scored.cut.units))
+    sums, counts = (
+        np.zeros(len(scored.indexed.units)),
+        np.zeros(len(scored.indexed.units)),
+    )
     one_pass = pipeline_of(scanner, window_tokens=None)
     for first, last in windows:
         (part,) = logits_of(
-            one_pass, ScanRequest(QUERY, whole, scored.cut.units[first : last + 1])
+            one_pass, ScanRequest(QUERY, whole, scored.indexed.units[first : last + 1])
         )
         sums[first : last + 1] += part
         counts[first : last + 1] += 1

@@ -232,7 +232,7 @@ def test_progress_when_asked_for(
     scan: Run, document: Path, pdf: Path, checkpoint: Path
 ) -> None:
     tokens = len(
-        Scanner.from_pretrained(checkpoint).reading.prepare(TEXT, None).input_ids
+        Scanner.from_pretrained(checkpoint).reading.index_text(TEXT, None).input_ids
     )
     shown = " ".join(scan(document, document, "--progress").err.split())
     assert re.search(f"scanning 2 documents .* {2 * tokens}/{2 * tokens} tokens", shown)
@@ -258,7 +258,7 @@ def test_the_first_question_says_what_it_reads_and_how_long(
     long = "Anne signed the treaty. " * 1000  # some passes of the model
     document.write_text(long, encoding="utf-8")
     tokens = len(
-        Scanner.from_pretrained(encoder=None).reading.prepare(long, None).input_ids
+        Scanner.from_pretrained(encoder=None).reading.index_text(long, None).input_ids
     )
     for _ in range(2):  # nothing is encoded the second time
         shown = run("scan", "-q", QUESTION, "--progress", document).err

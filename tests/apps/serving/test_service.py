@@ -22,9 +22,12 @@ from spscanner_rag.apps.serving.service import (
     ReadingQueue,
     _SharedMeter,
 )
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import SentenceVectors, Step
-from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.encoder.sentence_encoder import Step
+from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import ScanCancelled
 from tests.apps.serving.conftest import wait_until
 

@@ -1,21 +1,22 @@
-"""How a checkpoint reads: what is cut, tokenized, matched and laid out, and what is left out."""
+"""How a question and a text are laid out for the model, and what is left out."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.scan.prepare import PreparedText, QueryOnText
+from spscanner_rag.scan.indexed_text import IndexedText
+from spscanner_rag.scan.query_on_text import QueryOnText
 from spscanner_rag.text.units import Unit
 
 
-def counted(unit_ends: list[int]) -> PreparedText:
+def counted(unit_ends: list[int]) -> IndexedText:
     """A document with tokens 100, 101, ..., of one character each.
 
     The strings of its units do not matter.
     """
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
     units = [Unit(0, 1, "")] * len(unit_ends)
-    return PreparedText(
+    return IndexedText(
         units, places + 100, places, places + 1, np.array(unit_ends, np.int64)
     )
 
@@ -23,7 +24,7 @@ def counted(unit_ends: list[int]) -> PreparedText:
 def sequence_token_by_token(
     question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
 ) -> tuple[list[int], list[int]]:
-    """Stream and unit ends of a document with tokens 100, 101, ..., computed the slow way."""
+    """Stream and unit ends of a document with tokens 100, 101, ..., the slow way."""
     begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
     ends, sequence, place, since = unit_ends[first : last + 1], [*question], {}, 0
     for token in range(begin, ends[-1] + 1):

@@ -1,0 +1,48 @@
+"""A text as tokens and as words: what every question on it needs again."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from sys import getsizeof
+
+from spscanner_rag.lexical.words import TextWords, index_words
+from spscanner_rag.text.tokenization import TokenizedText
+
+_OBJECT_BYTES = 128  # of a unit without its text, or of a list of a few numbers
+
+
+@dataclass(frozen=True)
+class IndexedText(TokenizedText):
+    """A tokenized text with the index of its words.
+
+    It does not depend on the question.
+    """
+
+    @cached_property
+    def words(self) -> TextWords:
+        """The words of the units."""
+        return index_words(self.sentences, fold=False)  # they are folded already
+
+    @property
+    def sentences(self) -> list[str]:
+        """The texts of the units, as an encoder reads them."""
+        return [unit.model_text for unit in self.units]
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of memory it takes."""
+        total = _OBJECT_BYTES * len(self.units)
+        total += sum(getsizeof(unit.model_text) for unit in self.units)
+        for array in (self.input_ids, self.token_starts, self.token_ends):
+            total += array.nbytes
+        total += self.unit_ends.nbytes
+        if "words" in vars(self):
+            total += _bytes_of_words(self.words)
+        return total
+
+
+def _bytes_of_words(words: TextWords) -> int:
+    total = words.starts.nbytes + words.ends.nbytes + words.numbers.nbytes
+    total += sum(array.nbytes for array in words.postings)
+    total += sum(map(getsizeof, words.vocabulary))
+    total += sum(map(getsizeof, words.of_stem))
+    return total + _OBJECT_BYTES * len(words.of_stem)

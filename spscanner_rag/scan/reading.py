@@ -1,0 +1,234 @@
+"""How a checkpoint reads a text: cut, tokenized, matched with the question."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.lexical.lexical_scores import LexicalStatistics, MatchOptions
+from spscanner_rag.lexical.match import match_query, query_features
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import index_words
+from spscanner_rag.results.sentences import Located
+from spscanner_rag.scan.indexed_text import IndexedText
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.prepared_document import PreparedDocument
+from spscanner_rag.scan.query_on_text import QueryOnText
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.blocks import Block, StructuredText
+from spscanner_rag.text.folding import fold_units, folded
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
+from spscanner_rag.text.turns import turns_of
+from spscanner_rag.text.units import Segmenter, Unit
+
+REANCHOR_QUESTIONS = 4
+"""The question is repeated at most once in this many times its own length, however
+small the checkpoint's ``reanchor_tokens``: a very long question would otherwise
+multiply the work."""
+
+
+def do_nothing() -> None:
+    """Return at once: the step between two parts of a text that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Reads any text as a checkpoint was trained to read it.
+
+    Methods that take ``between_parts`` call it regularly; it may raise.
+    """
+
+    tokenizer: Tokenizer
+    segmenter: Segmenter
+    settings: ScannerSettings
+    word_vectors: WordVectors | None = None
+    # its cosines count in addition to the model's logits
+    meaning: Meaning | None = None
+
+    @classmethod
+    def of(
+        cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None
+    ) -> Self:
+        """Return a checkpoint's reading, with its own segmenter by default."""
+        if segmenter is None or isinstance(segmenter, str):
+            segmenter = SentenceSegmenter()
+        return cls(
+            checkpoint.tokenizer,
+            segmenter,
+            checkpoint.settings,
+            checkpoint.word_vectors,
+            checkpoint.meaning,
+        )
+
+    @property
+    def match_options(self) -> MatchOptions:
+        """How a question's words are matched."""
+        return MatchOptions(
+            self.settings.surroundings,
+            self.settings.least_units,
+            self.word_vectors,
+            texts=self.settings.text_weight > 0,
+        )
+
+    @property
+    def folds(self) -> bool:
+        """True unless texts are read unchanged, as a published scanner reads them."""
+        return self.settings.segmenter != "reference"
+
+    @property
+    def lexical(self) -> bool:
+        """True if logits depend on the words of the collection that a text is in."""
+        return self.settings.match or self.settings.prior
+
+    def prepare(
+        self,
+        document: str | StructuredText,
+        units: Sequence[Unit] | None = None,
+        meter: Meter | None = None,
+    ) -> PreparedDocument:
+        """Prepare a document for any number of questions; see `Scanner.prepare`."""
+        meter = Meter() if meter is None else meter
+        text = document if isinstance(document, str) else document.text
+        blocks = () if isinstance(document, str) else tuple(document.blocks)
+        if units is None and blocks:
+            units = self.cut_blocks(text, blocks, meter.check)
+        indexed = self.index_text(text, units, meter.check)
+        return PreparedDocument(
+            text,
+            blocks,
+            indexed,
+            self.vectors(indexed, meter),
+            location_in(document),
+            self,
+        )
+
+    def index_text(
+        self,
+        text: str,
+        units: Sequence[Unit] | None = None,
+        between_parts: Callable[[], None] = do_nothing,
+    ) -> IndexedText:
+        """Cut (unless there are ``units``), tokenize and index a text."""
+        units = self.folded_units(text, units, between_parts)
+        # on which token a unit's logit sits
+        end_rule: EndRule = "last_character" if self.folds else "contained"
+        tokenized = tokenize_units(
+            self.tokenizer, units, end_rule, between_parts=between_parts
+        )
+        indexed = IndexedText(**vars(tokenized))
+        if self.lexical:
+            # now, because `between_parts` can stop it; the property then has it
+            vars(indexed)["words"] = index_words(
+                indexed.sentences, between_parts=between_parts, fold=False
+            )
+        return indexed
+
+    def vectors(self, indexed: IndexedText, meter: Meter) -> SentenceVectors | None:
+        """Return the vectors of the units, (units, width); None without an encoder."""
+        if self.meaning is None:
+            return None
+        return self.meaning.vectors(indexed.sentences, meter.expect, meter.after_step)
+
+    def folded_units(
+        self,
+        text: str,
+        units: Sequence[Unit] | None,
+        between_parts: Callable[[], None],
+    ) -> Sequence[Unit]:
+        """Return the units of a text as the model and an encoder read them.
+
+        The text is cut if there are no ``units``.
+        """
+        if units is None:
+            units = self.cut(text, between_parts)
+        return fold_units(units) if self.folds else units
+
+    def cut(
+        self, text: str, between_parts: Callable[[], None] = do_nothing
+    ) -> Sequence[Unit]:
+        """Cut a text with the segmenter."""
+        # A subclass of it may have another `segment`.
+        if type(self.segmenter) is not SentenceSegmenter:
+            return self.segmenter.segment(text)
+        turns = turns_of(text)
+        if turns:
+            return self.cut_blocks(text, turns, between_parts)
+        return self.segmenter.segment_in_parts(text, between_parts)
+
+    def cut_blocks(
+        self,
+        text: str,
+        blocks: Iterable[Block],
+        between_parts: Callable[[], None] = do_nothing,
+    ) -> Sequence[Unit]:
+        """Cut a text with blocks, all by the language of the whole."""
+
+        def watched() -> Iterator[Block]:
+            for block in blocks:
+                between_parts()
+                yield block
+
+        if type(self.segmenter) is not SentenceSegmenter:
+            return segment_blocks(text, watched(), self.segmenter.segment)
+        segmenter = self.segmenter.for_text(text)
+
+        def cut_part(part: str) -> list[Unit]:
+            return segmenter.segment_in_parts(part, between_parts)
+
+        return segment_blocks(text, watched(), cut_part)
+
+    def pair(
+        self,
+        query: str,
+        text: IndexedText,
+        statistics: LexicalStatistics | None = None,
+        vectors: SentenceVectors | None = None,
+    ) -> QueryOnText:
+        """Match a question with a text, which is by default its own collection."""
+        query = folded(query) if self.folds else query
+        question_ids, starts, ends = encode_question(self.tokenizer, query)
+        repeat_every = self.settings.reanchor_tokens
+        if repeat_every:
+            repeat_every = max(repeat_every, REANCHOR_QUESTIONS * len(question_ids))
+        matched = QueryOnText(text, question_ids, repeat_every)
+        if self.meaning is not None:
+            if vectors is None:
+                vectors = self.meaning.vectors(text.sentences)
+            matched = replace(
+                matched,
+                cosines=self.meaning.cosines(query, vectors),
+                weights=self.meaning.weights,
+            )
+        if not self.lexical:
+            return matched
+        match = match_query(
+            text.words,
+            query,
+            text.token_starts,
+            text.token_ends,
+            self.match_options,
+            statistics,
+        )
+        question_features = None
+        if match.query_idf is not None:
+            question_features = query_features(
+                query, starts, ends, match.query_idf, match.language
+            )
+        return replace(
+            matched,
+            match_classes=match.token_classes if self.settings.match else None,
+            prior=match.scores if self.settings.prior else None,
+            match_features=match.token_features,
+            question_features=question_features,
+            offset=self.settings.text_weight * match.text_score,
+        )
+
+
+def location_in(document: str | StructuredText) -> Located | None:
+    """Return a document that knows its pages and headings; None for any other."""
+    return document if isinstance(document, Located) else None
