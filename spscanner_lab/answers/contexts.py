@@ -27,7 +27,7 @@ WHOLE_DOCUMENT = Setting("whole document", "")
 """Answers from the full context: the direct-answer baseline of appendix E.3."""
 
 PAPER_UNITS = {"sentence": 50, "chunk": 5}
-"""How many of the best units the model reads; of other kinds of units, it reads ten."""
+"""How many of the best units the model reads, or ten of other kinds of units."""
 
 Contexts = Callable[[Document, Question], Sequence[str]]
 """Returns the text that a question is answered from, or the windows of a long one."""

@@ -2,16 +2,18 @@
 
 import typer
 
-from spscanner_lab.commands import evaluate, from_released, synthesize, train
+from spscanner_lab.commands import annotate, evaluate, from_released, synthesize, train
 from spscanner_rag.apps.cli.options import SeveralValues
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add ``eval``, ``train``, ``encoder``, ``synthesize`` and ``from-released``."""
+    """Add ``eval``, ``train``, ``encoder``, ``synthesize`` and the like."""
     evaluation = app.command("eval", cls=SeveralValues, epilog=evaluate.RESULTS)
     evaluation(evaluate.evaluate)
     app.command(cls=SeveralValues)(train.train)
     app.command(cls=SeveralValues)(train.encoder)
     synthesis = app.command(cls=SeveralValues, epilog=synthesize.RESULTS)
     synthesis(synthesize.synthesize)
+    annotation = app.command(cls=SeveralValues, epilog=annotate.RESULTS)
+    annotation(annotate.annotate)
     app.command("from-released")(from_released.from_released)

@@ -62,12 +62,15 @@ def reasons(summary: Mapping[str, Any], name: str) -> list[str]:
     return [f"{name.replace('_', ' ')}: {', '.join(counts)}"]
 
 
-def files_with_examples(summary: Mapping[str, Any], out: Path) -> list[str]:
-    """Return a line for each file that has examples."""
+def files_with_lines(
+    summary: Mapping[str, Any], out: Path, kind_of_lines: str
+) -> list[str]:
+    """Return a line for each file that has some."""
     lines = []
     for name, count in summary["files"].items():
         if count:
-            lines.append(f"{count:,} examples in {one_line(str(out / name))}")
+            path = one_line(str(out / name))
+            lines.append(f"{count:,} {kind_of_lines} in {path}")
     return lines
 
 

@@ -144,7 +144,7 @@ def synthesize(
 
 
 def _summary_lines(summary: Mapping[str, Any], out: Path) -> list[str]:
-    lines = run_report.files_with_examples(summary, out)
+    lines = run_report.files_with_lines(summary, out, "examples")
     lines.append(
         f"{summary['examples']:,} examples of {summary['sub_documents']:,}"
         f" sub-documents and {summary['documents']:,} documents;"

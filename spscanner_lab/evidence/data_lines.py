@@ -20,7 +20,7 @@ file beyond these limits was made to fill the memory.
 
 
 class DataError(ValueError):
-    """A bad line of a data file; the message names file, line and reason."""
+    """A bad line of a data file, with a message that names file, line and reason."""
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -209,7 +209,7 @@ class Asker:
     def _attempt(
         self, model: LanguageModel, prompt: str, prompt_tokens: int
     ) -> _Attempt:
-        """Send a prompt once; a client or a network may raise any exception."""
+        """Send a prompt once, and catch whatever a client or a network raises."""
         try:
             reply = model.ask(prompt)
             text = reply_text(reply)

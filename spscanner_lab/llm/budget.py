@@ -42,7 +42,9 @@ class Prices:
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """Limits of requests, cost and rate for several models, and counts; thread-safe.
+    """Limits and counts of requests, cost and rate, for several models together.
+
+    Thread-safe.
 
     A request is sent only if the cost will stay within ``max_cost`` even if it and
     every other request in progress get a reply as long as the longest so far.
@@ -128,7 +130,7 @@ class Budget:
         return turn - now
 
     def spend(self, prompt_tokens: int, usage: Usage) -> None:
-        """Count what a request used; ``prompt_tokens`` as for its `turn`."""
+        """Count what a request used, with ``prompt_tokens`` as for its `turn`."""
         with _COUNTING:
             self._pending_prompts.remove(prompt_tokens)
             self.usage += usage

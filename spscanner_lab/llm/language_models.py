@@ -53,7 +53,7 @@ class LanguageModel:
 
 
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
-    """Wrap a model, recognized by its methods; no framework is imported.
+    """Wrap a model, recognized by its methods, without importing a framework.
 
     It may be a LlamaIndex ``LLM`` (``complete``), a LangChain chat model or chain
     (``invoke``), or a function from str to str. Set its temperature yourself: the
@@ -133,7 +133,7 @@ def named_model(name: str) -> LanguageModel:
 
 
 def _name_of(model: object) -> str:
-    """Return the model's name; empty if it has none that identifies it."""
+    """Return the model's name, or an empty string if none identifies it."""
     names = [getattr(model, attribute, None) for attribute in _NAMES]
     names.append(getattr(getattr(model, "metadata", None), "model_name", None))
     names.append(getattr(model, "__name__", None))
@@ -145,7 +145,7 @@ def _name_of(model: object) -> str:
 
 
 def _object_in(path: Path, name: str) -> object:
-    """Run a Python file; return its object of a name, or what a factory returns."""
+    """Run a Python file and return its model of this name, or what that returns."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected a Python file with {name!r}")
     namespace = run_path(str(path), run_name=f"spscanner_model_{path.stem}")

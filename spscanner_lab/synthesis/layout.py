@@ -77,7 +77,10 @@ def window_of(
 def layout_of(
     units: int, settings: SynthesisSettings, number: int, draw: random.Random
 ) -> LinkLayout:
-    """Draw a chunk with its window; ``number`` selects the wanted positions in turn."""
+    """Draw a chunk with its window.
+
+    ``number`` selects the wanted positions in turn.
+    """
     size = settings.chunk_units
     if units < size + settings.closest_link + 1:
         raise DroppedError("too few units for a link")

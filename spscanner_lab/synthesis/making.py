@@ -55,7 +55,7 @@ def synthesize(  # noqa: PLR0913 - options of what users call
     notify: Notify = lambda message: None,
     show: Show = lambda done, examples, budget: None,
 ) -> dict[str, Any]:
-    """Write training file, test file and summary into a folder; return the summary.
+    """Write training file, test file and summary, which is returned, into a folder.
 
     Call it with the same documents to resume the run in a folder: prompts that have a
     reply there are not asked again, and the budget includes them. The run ends early if

@@ -56,6 +56,7 @@ class OutcomeCounts:
     """Counts of a run so far: items, examples, and why others were dropped."""
 
     items: int = 0
+    questions: int = 0  # in the lines of all files
     lines_by_split: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     malformed: Counter[str] = field(default_factory=Counter)
@@ -74,6 +75,7 @@ class OutcomeCounts:
         self.malformed.update(outcome.malformed)
         if outcome.line is not None:
             self.lines_by_split[outcome.line["split"]] += 1
+            self.questions += len(outcome.line["questions"])
         self.failures = self.failures + 1 if outcome.failure else 0
 
     def as_json(self) -> dict[str, Any]:

@@ -28,8 +28,10 @@ class Prompt:
     closing: str
 
 
-def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
-    """Read the prompts by name.
+def read_prompts(
+    folder: Path | None = None, package: str = "spscanner_lab.synthesis"
+) -> dict[str, Prompt]:
+    """Read the prompts of a package by name.
 
     Files of the user's folder replace files of the package with the same names.
 
@@ -43,7 +45,7 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
     >>> read_prompts()["label_units"].version
     '1'
     """
-    file_by_name = _files_of_package()
+    file_by_name = _files_of_package(package)
     if folder is not None:
         file_by_name |= _files_of_user(folder, file_by_name)
     prompts = {}
@@ -52,9 +54,9 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
     return prompts
 
 
-def _files_of_package() -> dict[str, Traversable]:
+def _files_of_package(package: str) -> dict[str, Traversable]:
     entries = sorted(
-        files(__package__).joinpath("prompts").iterdir(), key=lambda entry: entry.name
+        files(package).joinpath("prompts").iterdir(), key=lambda entry: entry.name
     )
     file_by_name = {}
     for entry in entries:

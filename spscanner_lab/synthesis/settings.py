@@ -21,7 +21,7 @@ _AT_LEAST_ZERO = ("window_margin", "chunk_widening", "link_widening")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisSettings:
-    """Settings of a run; a folder holds the results of one set only.
+    """Settings of a run, of which a folder holds the results of one set only.
 
     The strategy "link" asks a question that needs two far-apart parts of a document,
     which a language model connects; "chunk" asks about consecutive sentences; "pair"

@@ -57,7 +57,7 @@ class Maker:
     def make(
         self, sub_document: SubDocument, conversation: Conversation
     ) -> MadeQuestion:
-        """Make a question; `DroppedError` if this sub-document gives none."""
+        """Make a question, or raise `DroppedError` if this sub-document gives none."""
         settings = self.settings
         draw = random.Random(
             f"{settings.seed}-{sub_document.doc_id}-{settings.strategy}"

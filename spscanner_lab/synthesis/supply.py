@@ -24,7 +24,9 @@ _NAMED = 20  # most documents that are named because they share text with test d
 
 
 def is_new(text: str, seen: set[int]) -> bool:
-    """Note a text, ignoring case and white space; False if it was noted before.
+    """Note a text, ignoring case and white space.
+
+    False if it was noted before.
 
     Examples
     --------
@@ -115,7 +117,7 @@ class Supply:
         return "shares text with a test document"
 
     def _cut(self, document: Document, segmenter: Segmenter) -> Iterator[SubDocument]:
-        """Yield the sub-documents of a document; none if it is too short."""
+        """Yield the sub-documents of a document, none if it is too short."""
         text = document.text
         settings = self.settings
         token_width = self._token_width(text)

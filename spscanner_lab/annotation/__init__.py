@@ -1,0 +1,1 @@
+"""Evidence for questions that have answers, labelled and checked by language models."""
