@@ -32,6 +32,10 @@ FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS, ENCODER)
 """The files that a checkpoint of ours may have; ``config.json`` has the digests of
 the others."""
 
+_WEIGHTS: Final = (SAFETENSORS, f"{SAFETENSORS}.index.json", "model-*.safetensors")
+_PICKLED_WEIGHTS: Final = (PICKLED, f"{PICKLED}.index.json", "pytorch_model-*.bin")
+"""Patterns of the files that hold weights on the Hub: one, or several with an index."""
+
 Check = Callable[[Path, bytes], None]
 """Called with the path and the content of a file before the content is parsed; see
 `Digests.check`."""
@@ -180,12 +184,16 @@ def local_folder(name: str | Path | None) -> Path | None:
 def download_weights(
     repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]
 ) -> Path:
-    """`download`; get pickled weights only if there are no others, and from the same commit."""
-    folder = download(repository, patterns, **hub)
-    if (folder / SAFETENSORS).is_file() or (folder / PICKLED).is_file():
-        return folder
+    """`download` the weights as well.
+
+    Pickled ones are fetched only if there are no others, and from the same commit.
+    """
+    folder = download(repository, (*patterns, *_WEIGHTS), **hub)
+    for name in (*_WEIGHTS[:2], *_PICKLED_WEIGHTS[:2]):
+        if (folder / name).is_file():
+            return folder
     hub["revision"] = folder.name
-    return download(repository, (*patterns, PICKLED), **hub)
+    return download(repository, (*patterns, *_PICKLED_WEIGHTS), **hub)
 
 
 def locate(

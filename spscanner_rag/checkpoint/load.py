@@ -321,7 +321,11 @@ def _load_weights(
         if name not in absent
     }
     verify_headers(headers, expected, folder)
-    digests.check(folder / SAFETENSORS)  # now that it is no larger than its tensors
+    # now that no file is larger than its tensors
+    for path in dict.fromkeys(
+        [folder / SAFETENSORS, *(header.file for header in headers.values())]
+    ):
+        digests.check(path)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(
         tensors | {name: made.to(device) for name, made in absent.items()}, assign=True

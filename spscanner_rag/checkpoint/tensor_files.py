@@ -1,34 +1,26 @@
 """Read tensor files: first their headers, to verify them, then one tensor at a time.
 
 Nothing large is allocated before names, shapes and dtypes are known to be those of the
-model. With ``weights_only`` torch lets no pickle run code, but some functions that it
-allows can allocate any amount of memory, and it checks no CRC32. So a pickle is first
-read with stand-ins, which call nothing that it names.
+model.
 """
 
-import io
 import math
-import os
-import pickle
-import zipfile
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from safetensors import safe_open
 from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import (
-    PICKLED,
-    SAFETENSORS,
     CheckpointError,
     faults_of,
     open_file,
 )
-from spscanner_rag.text.escaping import first_line
+from spscanner_rag.checkpoint.pickled_tensors import check_pickled, map_pickled
+from spscanner_rag.checkpoint.weight_files import is_pickled, weight_files
 
 LARGEST_WEIGHT: Final = 1e6
 """No weight of a trained model comes near this; a flipped bit in an exponent makes
@@ -40,7 +32,6 @@ _FLOATS: Final = {
     "F16": torch.float16,
     "BF16": torch.bfloat16,
 }
-_FORMATS: Final = (SAFETENSORS, PICKLED)
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change
@@ -67,26 +58,58 @@ class TensorHeader:
 def read_headers(
     folder: Path, rename: Callable[[str], str] = str
 ) -> dict[str, TensorHeader]:
-    """The tensors of a folder: ``model.safetensors``, else ``pytorch_model.bin``, renamed."""
-    # The first name that exists decides: a damaged file is refused, and the next format
-    # is not tried.
-    name = next((name for name in _FORMATS if os.path.lexists(folder / name)), None)
-    if name is None:
-        raise CheckpointError(
-            f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}, in one"
-            " file"
-        )
-    read = _pickled_headers if name == PICKLED else _safetensors_headers
+    """Return the headers of a folder's tensors, by the model's names for them.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the weights in one file, or in several with an index (`weight_files`).
+    rename : callable, optional
+        Makes the model's name of a tensor from the stored one.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is missing or damaged, or the index promises other tensors.
+    """
     headers: dict[str, TensorHeader] = {}
-    for header in read(folder / name):
-        name = rename(header.stored_name)
-        if name in headers:
-            raise CheckpointError(
-                f"{header.file}: tensors {headers[name].stored_name} and"
-                f" {header.stored_name} are both {name}"
-            )
-        headers[name] = header
+    for path, promised in weight_files(folder).items():
+        headers_of_file = list(_headers_of(path))
+        if promised is not None:
+            _check_promise(path, headers_of_file, promised)
+        for header in headers_of_file:
+            name = rename(header.stored_name)
+            if name in headers:
+                raise CheckpointError(
+                    f"{header.file}: tensors {headers[name].stored_name} and "
+                    f"{header.stored_name} are both {name}"
+                )
+            headers[name] = header
     return headers
+
+
+def _headers_of(path: Path) -> Iterator[TensorHeader]:
+    """The headers of one file."""
+    return _pickled_headers(path) if is_pickled(path) else _safetensors_headers(path)
+
+
+def _check_promise(
+    path: Path, headers: list[TensorHeader], promised: frozenset[str]
+) -> None:
+    """Refuse a shard that has other tensors than the index says."""
+    stored = {header.stored_name for header in headers}
+    missing = sorted(promised - stored)
+    if missing:
+        raise CheckpointError(
+            f"{path}: tensor {missing[0]} is missing, which the index promises; "
+            "download the checkpoint again"
+        )
+    surplus = sorted(stored - promised)
+    if surplus:
+        raise CheckpointError(
+            f"{path}: tensor {surplus[0]} is not in the index for this file; download "
+            "the checkpoint again"
+        )
 
 
 def verify_headers(
@@ -205,150 +228,18 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
 def _stored_tensors(
     headers: Mapping[str, TensorHeader],
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield each name and tensor, mapped from the one file, which is not read as a whole."""
-    for path in {header.file for header in headers.values()}:
-        if path.name == PICKLED:
-            stored = map_pickled(path, "cpu")
-            yield from (
-                (name, stored[header.stored_name].detach())
-                for name, header in headers.items()
-            )
+    """Yield each name and tensor, mapped from its file, which is not read whole."""
+    for path in dict.fromkeys(header.file for header in headers.values()):
+        stored_names = {
+            name: header.stored_name
+            for name, header in headers.items()
+            if header.file == path
+        }
+        if is_pickled(path):
+            mapped = map_pickled(path, "cpu")
+            for name, stored_name in stored_names.items():
+                yield name, mapped[stored_name].detach()
             continue
         with safe_open(path, framework="pt") as file:
-            yield from (
-                (name, file.get_tensor(header.stored_name))
-                for name, header in headers.items()
-            )
-
-
-# The names, shapes and places of tensors: a model of 1,000 layers takes less than 2 MB.
-_LARGEST_PICKLE: Final = 2**22
-_AGAIN: Final = "download it, or save it with torch.save, again"
-
-
-def check_pickled(path: Path) -> None:
-    """Raise `CheckpointError` for a damaged file, or a pickle of anything but a dictionary of dense tensors."""
-    with open_file(path) as file:
-        if not zipfile.is_zipfile(file):
-            raise CheckpointError(
-                f"{path}: truncated, or older than torch 1.6; {_AGAIN}"
-            )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            pickled = _checked_pickle(archive, path.stat().st_size)
-        _Rehearsal(io.BytesIO(pickled), encoding="utf-8").load()
-    except _ForeignObjectError as error:
-        raise CheckpointError(
-            f"{path}: refused, since it holds Python objects other than dense tensors"
-            f" ({first_line(error)}), which could run code or fill the memory; save the"
-            " state dict alone, or as safetensors"
-        ) from None
-    except (
-        Exception
-    ) as error:  # a damaged file can lead both libraries to raise anything
-        raise CheckpointError(
-            f"{path}: damaged ({first_line(error)}); {_AGAIN}"
-        ) from None
-
-
-def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
-    """Map the tensors of a checked file.
-
-    On the device "meta" they have no values and take no memory.
-    """
-    try:
-        state = torch.load(path, map_location=device, weights_only=True, mmap=True)
-    except (
-        Exception
-    ) as error:  # a damaged stream can lead the unpickler to raise anything
-        raise CheckpointError(
-            f"{path}: damaged ({first_line(error)}); {_AGAIN}"
-        ) from None
-    if not isinstance(state, dict):
-        raise CheckpointError(
-            f"{path}: a {type(state).__name__}; expected a state dict from names to"
-            " tensors"
-        )
-    for name, value in state.items():
-        if not isinstance(name, str) or not isinstance(value, Tensor):
-            raise CheckpointError(
-                f"{path}: entry {name!r} is a {type(value).__name__}; expected a tensor"
-            )
-    return state
-
-
-def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
-    """The pickle of an archive, after checking every part's CRC32, which torch does not when it maps the file."""
-    parts = archive.infolist()
-    names = {
-        part.filename.lower() for part in parts
-    }  # torch finds a part by its name in any case
-    pickles = [part for part in parts if part.filename.lower().endswith("data.pkl")]
-    for wrong, fault in (
-        (
-            any(part.compress_type != zipfile.ZIP_STORED for part in parts),
-            "a compressed part",
-        ),
-        (sum(part.file_size for part in parts) > size, "parts larger than the file"),
-        (len(names) < len(parts), "two parts of one name"),
-        (
-            len(pickles) != 1 or pickles[0].file_size > _LARGEST_PICKLE,
-            f"no data.pkl of at most {_LARGEST_PICKLE:,} bytes in it",
-        ),
-    ):
-        if wrong:
-            raise ValueError(fault)
-    for part in parts:
-        if (
-            not part.CRC
-        ):  # torch.serialization.set_crc32_options(False) writes 0 for all
-            del part.CRC  # otherwise zipfile compares it
-        with archive.open(part) as content:
-            while content.read(2**20):
-                pass
-    return archive.read(pickles[0])
-
-
-class _ForeignObjectError(Exception):
-    """The pickle names an object that no state dict of dense tensors needs."""
-
-
-class _Rehearsal(pickle._Unpickler):
-    """Unpickles with stand-ins, in Python, since C allocates what a damaged pickle asks for."""
-
-    def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
-        if (stand_in := _STAND_INS.get(f"{module}.{name}")) is not None:
-            return stand_in
-        # storage types and dtypes are not called
-        if module == "torch" and (
-            name.endswith("Storage") or isinstance(getattr(torch, name, 0), torch.dtype)
-        ):
-            return None
-        raise _ForeignObjectError(f"{module}.{name}")
-
-    def persistent_load(self, pid: Any) -> None:  # noqa: ANN401 - whatever the pickle holds
-        """Check a storage: torch would copy it if its size were a list of numbers."""
-        kind, _, _, _, elements = pid
-        if kind != "storage" or type(elements) is not int:
-            raise _ForeignObjectError(f"persistent id {kind!r}")
-
-
-def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
-    if (
-        arguments
-    ):  # torch.save fills it afterwards; copies of a large one could fill the memory
-        raise _ForeignObjectError("an OrderedDict made from something else")
-    return OrderedDict()
-
-
-def _few_dimensions(storage: object, offset: object, size: Sized, *_: object) -> None:
-    if len(size) > 8:  # torch itself finds a tensor outside of its storage
-        raise ValueError(f"a tensor of {len(size):,} dimensions")
-
-
-_STAND_INS: Final[dict[str, Callable[..., Any]]] = {
-    "collections.OrderedDict": _empty_dict,
-    "torch._utils._rebuild_tensor_v2": _few_dimensions,
-    "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
-    "torch._utils._rebuild_parameter_with_state": lambda tensor, *_: tensor,
-}
+            for name, stored_name in stored_names.items():
+                yield name, file.get_tensor(stored_name)
