@@ -55,7 +55,10 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Seconds of each step; the bounds apply to the default size and smaller ones."""
+    """Seconds of each step.
+
+    The bounds apply to the default size and smaller ones.
+    """
     from spscanner_rag.scanner import Scanner
 
     texts, questions = synthetic_corpus(
@@ -100,7 +103,7 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
 
 def _is_within_bounds(seconds: dict[str, float]) -> bool:
-    return all(seconds[name] < most for name, most in MOST_SECONDS.items())
+    return all(seconds[name] < limit for name, limit in MOST_SECONDS.items())
 
 
 def joined_texts(texts: Sequence[str]) -> list[JoinedText]:

@@ -29,7 +29,7 @@ _ROOM_NAME = re.compile(r"`([\w/]+)`")
 
 
 class Import(NamedTuple):
-    """A module that imports a name of another; ``name`` is "" for the module itself."""
+    """A module that imports a name of another, "" for the module itself."""
 
     module: str
     imported: str
@@ -46,7 +46,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_house(_: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Measure the house; False if a number is above its bound."""
+    """Measure the house, and say whether all numbers are within their bounds."""
     imports = all_imports()
     floor_count = max(floors(rooms_used(imports)).values())
     circle = circle_in(imports)
@@ -90,20 +90,22 @@ def modules() -> dict[str, Path]:
 
 
 def room_of(module: str) -> str | None:
-    """The room of a module; None for a package itself, and for modules of others."""
+    """The room of a module, or None for a package itself and for modules of others."""
     if module.startswith(FRAMEWORK_PACKAGES):
         return "integrations"
-    package, *rest = module.split(".")
+    package, *inner = module.split(".")
     if package == "spscanner_lab":
         return package
-    if package != "spscanner_rag" or not rest:
+    if package != "spscanner_rag" or not inner:
         return None
-    if rest[:2] == ["apps", "cli"]:
+    if inner[:2] == ["apps", "cli"]:
         return "apps/cli"
-    return rest[0]
+    return inner[0]
 
 
-def imports_of(module: str, source: str, known: Mapping[str, Path]) -> Iterator[Import]:
+def imports_of(
+    module: str, source: str, path_by_module: Mapping[str, Path]
+) -> Iterator[Import]:
     """The imports of a module, including those in functions and for type checkers."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -116,7 +118,7 @@ def imports_of(module: str, source: str, known: Mapping[str, Path]) -> Iterator[
                 )
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                if inner in known:
+                if inner in path_by_module:
                     yield Import(module, inner, "")
                 else:
                     yield Import(module, str(node.module), alias.name)
@@ -124,10 +126,10 @@ def imports_of(module: str, source: str, known: Mapping[str, Path]) -> Iterator[
 
 def all_imports() -> list[Import]:
     """Every import in the house."""
-    known = modules()
+    path_by_module = modules()
     imports: list[Import] = []
-    for module, path in known.items():
-        imports += imports_of(module, path.read_text(encoding="utf-8"), known)
+    for module, path in path_by_module.items():
+        imports += imports_of(module, path.read_text(encoding="utf-8"), path_by_module)
     return imports
 
 
@@ -181,13 +183,13 @@ def floors(rooms: Mapping[str, set[str]]) -> dict[str, int]:
 
 
 def circle_in(imports: Iterable[Import]) -> list[str]:
-    """Modules that import each other in a circle; empty if there is none."""
-    known = modules()
+    """Modules that import each other in a circle, none if there is no circle."""
+    path_by_module = modules()
     graph: dict[str, set[str]] = {}
     for module, imported, _ in imports:
         # A package re-exports names of its own modules, which do not import it back.
         inside = module == imported or module.startswith(f"{imported}.")
-        if imported in known and not inside:
+        if imported in path_by_module and not inside:
             graph.setdefault(module, set()).add(imported)
     try:
         TopologicalSorter(graph).prepare()

@@ -27,7 +27,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_import(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Median seconds of each statement; there are no bounds."""
+    """Median seconds of each statement, without bounds."""
     empty = _seconds("pass", arguments.repeats)
     rows: dict[str, object] = {}
     for statement in STATEMENTS:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spscanner_lab.benchmarks.machine_limits import TOKENS_PER_UNIT
 
 if TYPE_CHECKING:
     import torch
 
+    from spscanner_rag.mamba2.kernels.torch import Kernels
     from spscanner_rag.mamba2.model import ScannerModel
 
 OURS = ("mamba-ssm", "numba", "torch")
@@ -26,7 +27,7 @@ Forward = Callable[["torch.Tensor"], object]
 
 
 class NotMeasuredError(Exception):
-    """A measurement is not possible here; the message says why."""
+    """A measurement is not possible here, and the message says why."""
 
 
 def forward_of(
@@ -102,7 +103,7 @@ def our_model(
     return model
 
 
-def kernels_of(kind: str, device: torch.device) -> Any:  # noqa: ANN401 - the package's protocol
+def kernels_of(kind: str, device: torch.device) -> Kernels:
     """The kernels of one of our backends. Raises `NotMeasuredError`."""
     from spscanner_rag.mamba2.backends import choose_backend
 

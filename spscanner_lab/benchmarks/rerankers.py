@@ -48,7 +48,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 
 
 def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Queries and tokens per second of each kind; there are no bounds.
+    """Queries and tokens per second of each kind, without bounds.
 
     Its time is also in multiples of the first's.
     """
@@ -168,7 +168,7 @@ def _transformer(
 
 def _weights(reranker: object) -> int:
     """The number of weights without the embeddings."""
-    model = reranker._model  # type: ignore[attr-defined]  # noqa: SLF001 - only measured
+    model: Any = getattr(reranker, "_model")  # noqa: B009 - nothing else needs it
     weights = 0
     for name, parameter in model.named_parameters():
         if "embedding" not in name:

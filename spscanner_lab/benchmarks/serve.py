@@ -14,10 +14,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from spscanner_lab.benchmarks.report import Commands
 from spscanner_lab.benchmarks.texts import QUESTION, example_text, short_texts
+
+if TYPE_CHECKING:
+    from httpx import AsyncClient
 
 # tokens per second of many clients, as a share of a single `Scanner.scan_many` call
 REQUIRED_SHARE = 0.9
@@ -106,7 +109,7 @@ def _address_in(log: IO[str]) -> str:
     raise OSError("the server did not start")
 
 
-async def _request(client: Any, query: str, text: str) -> float:  # noqa: ANN401 - httpx.AsyncClient
+async def _request(client: AsyncClient, query: str, text: str) -> float:
     """Seconds of one request."""
     started = time.perf_counter()
     answer = await client.post(
@@ -116,16 +119,16 @@ async def _request(client: Any, query: str, text: str) -> float:  # noqa: ANN401
     return time.perf_counter() - started
 
 
-async def _request_each(client: Any, texts: Iterator[str]) -> None:  # noqa: ANN401 - httpx.AsyncClient
+async def _request_each(client: AsyncClient, texts: Iterator[str]) -> None:
     """Request one text after the other, until there are no more."""
     for text in texts:
         await _request(client, QUESTION, text)
 
 
 async def _many_clients(address: str, texts: list[str], number: int) -> float:
-    """Seconds until clients have scanned all texts; the better of two.
+    """Seconds until clients have scanned all texts.
 
-    Each asks for one text after the other.
+    Each asks for one text after the other. The better of two.
     """
     import httpx
 

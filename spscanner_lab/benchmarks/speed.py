@@ -102,7 +102,7 @@ def _add_lengths(command: argparse.ArgumentParser) -> None:
 
 
 def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Rows of all parts for every size; there are no bounds."""
+    """Rows of all parts for every size, without bounds."""
     import torch
 
     arguments.end = time.monotonic() + arguments.budget

@@ -124,7 +124,7 @@ class EvaluationOptions:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The cut-offs, ascending; by default those of the paper."""
+        """The cut-offs, ascending, by default those of the paper."""
         from spscanner_lab.evidence.metrics import CUTOFFS
 
         if not self.cutoffs:
@@ -142,7 +142,7 @@ class EvaluationOptions:
         return tuple(sorted(cutoffs))
 
     def stages(self, is_corpus: bool, few: bool = False) -> list[str]:
-        """The first stages; with ``few`` documents the default is none.
+        """The first stages, by default none with ``few`` documents.
 
         ``ValueError`` for options that clash.
         """
@@ -164,7 +164,10 @@ class EvaluationOptions:
 
 
 def first_stages_of(value: str) -> list[str]:
-    """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
+    """The names in --first-stage.
+
+    ``ValueError`` for a retriever that cannot be one.
+    """
     from spscanner_lab.evaluation.first_stage import NO_STAGE, WORDS
     from spscanner_rag.baselines.names import NameParts, check_name
 

@@ -6,7 +6,7 @@ A passage is a unit: a scanner's are sentences, other retrievers' as ``--unit`` 
 
 from typing import NamedTuple
 
-from spscanner_rag.results.selection import Aggregation, check_aggregation
+from spscanner_rag.results.document_scores import Aggregation, check_aggregation
 
 
 class DocumentForm(NamedTuple):

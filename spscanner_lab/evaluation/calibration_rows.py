@@ -52,13 +52,17 @@ def calibration_rows(
     questions, if there are any.
     """
     rows = []
-    calibrated = [record for record in records if record.highest is not None]
+    calibrated = filter(_is_calibrated, records)
     for setting, sources in by_setting(calibrated, settings).items():
         for source, group in sources.items():
             rows.append(_row(setting, source, {source: group}, "macro", seed))
         rows.append(_row(setting, "macro", sources, "macro", seed))
         rows.append(_row(setting, "micro", sources, "micro", seed))
     return rows
+
+
+def _is_calibrated(record: Record) -> bool:
+    return record.highest is not None
 
 
 def _row(
@@ -105,13 +109,16 @@ def _compared(
     with_both = [source for source in answerable if source in unanswerable]
     if not with_both:
         return _Compared(answerable, unanswerable, [])
-    present = {source: answerable[source] for source in with_both}
-    absent = {source: unanswerable[source] for source in with_both}
+    present = {}
+    absent = {}
+    for source in with_both:
+        present[source] = answerable[source]
+        absent[source] = unanswerable[source]
     pairs: list[tuple[Sequence[Record], Sequence[Record]]] = []
     if average == "micro":
         pairs.append((list(chain(*present.values())), list(chain(*absent.values()))))
     else:
-        pairs += [(present[source], absent[source]) for source in with_both]
+        pairs += zip(present.values(), absent.values(), strict=True)
     return _Compared(present, absent, pairs)
 
 

@@ -6,6 +6,7 @@ A single document is a corpus of one.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 
 from spscanner_lab.evaluation.corpus_units import CorpusUnits, segmenter_for
 from spscanner_lab.evaluation.shortening import shortened
@@ -41,8 +42,10 @@ class SourceCorpus:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """The number of each document by its id."""
-        ids = [document.doc_id for document in self.documents]
-        return {doc_id: number for number, doc_id in enumerate(ids)}
+        numbers = {}
+        for number, document in enumerate(self.documents):
+            numbers[document.doc_id] = number
+        return numbers
 
 
 def documents_alone(
@@ -51,9 +54,9 @@ def documents_alone(
     """Each document, with its questions from `sample_questions`, as a corpus of one."""
     for source, pairs in questions.items():
         for document, document_questions in by_document(pairs):
-            pairs_of_document = [
-                (document, question) for question in document_questions
-            ]
+            pairs_of_document = list(
+                zip(repeat(document), document_questions, strict=False)
+            )
             yield SourceCorpus(source, (document,), pairs_of_document)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,14 @@ from spscanner_lab.evidence.questions import Document
 from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
+from spscanner_rag.scan.prepared_document import PreparedDocument
+from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, UnitScores, score_batch
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Segmenter, Unit
+
+MOST_PREPARED_BYTES = 2**30
+"""The most memory for documents that a scanner prepared, of each corpus."""
 
 
 class UnitPool(NamedTuple):
@@ -52,6 +58,8 @@ class CorpusUnits:
         self._offsets = np.cumsum([0, *lengths])
         self._units_by_number: dict[int, Sequence[Unit]] = {}
         self._pools_by_number: dict[int, UnitPool] = {}
+        self._prepared: dict[tuple[Scanner, int], PreparedDocument] = {}
+        self._prepared_bytes = 0
 
     def units(self, number: int) -> Sequence[Unit]:
         """The units of one document."""
@@ -72,19 +80,67 @@ class CorpusUnits:
         ``collection`` has the documents whose word counts the scorer gets; None if each
         document is asked alone.
         """
-        requests = []
-        for query in queries:
-            for number in numbers:
-                text = self.documents[number].text
-                requests.append((query, text, self.units(number)))
         index = None
         if collection is not None and scorer.uses_collection:
             index = self.index(collection)
-        scores = iter(score_batch(scorer, requests, collection=index))
+        requests = []
+        for query in queries:
+            requests += [(query, number) for number in numbers]
+        if isinstance(scorer, Scanner):
+            scores = iter(self._scores_of_scanner(scorer, requests, index))
+        else:
+            scores = iter(self._scores_of_others(scorer, requests, index))
         scores_by_query = []
         for _ in queries:
-            scores_by_query.append([next(scores) for _ in numbers])
+            scores_by_query.append(list(islice(scores, len(numbers))))
         return scores_by_query
+
+    def _scores_of_others(
+        self,
+        scorer: Scorer,
+        requests: Sequence[tuple[str, int]],
+        index: CollectionIndex | None,
+    ) -> list[UnitScores]:
+        requests_with_units = []
+        for query, number in requests:
+            text = self.documents[number].text
+            requests_with_units.append((query, text, self.units(number)))
+        return score_batch(scorer, requests_with_units, collection=index)
+
+    def _scores_of_scanner(
+        self,
+        scanner: Scanner,
+        requests: Sequence[tuple[str, int]],
+        index: CollectionIndex | None,
+    ) -> list[UnitScores]:
+        """The scores by a scanner, which prepares a document once for all questions."""
+        pairs = []
+        for query, number in requests:
+            pairs.append((query, self._prepared_document(scanner, number)))
+        scores = []
+        for result in scanner.scan_many(pairs, collection=index):
+            answerable = result.answerable
+            if not len(result.logits):
+                answerable = 0.0 if scanner.says_answers else None
+            scores.append(UnitScores(result.logits, answerable))
+        return scores
+
+    def _prepared_document(self, scanner: Scanner, number: int) -> PreparedDocument:
+        """A document as a scanner prepares it.
+
+        The latest ones stay in memory.
+        """
+        key = (scanner, number)
+        document = self._prepared.pop(key, None)
+        if document is None:
+            text = self.documents[number].text
+            document = scanner.prepare(text, units=self.units(number))
+            self._prepared_bytes += document.nbytes
+        self._prepared[key] = document  # it is the latest now
+        while self._prepared_bytes > MOST_PREPARED_BYTES and len(self._prepared) > 1:
+            earliest = next(iter(self._prepared))
+            self._prepared_bytes -= self._prepared.pop(earliest).nbytes
+        return document
 
     def index(self, numbers: Sequence[int]) -> CollectionIndex:
         """The words of these documents.

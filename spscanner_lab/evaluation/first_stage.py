@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from spscanner_lab.evaluation.corpora import SourceCorpus
-from spscanner_rag.results.selection import best_first, document_score
+from spscanner_rag.results.document_scores import document_score
+from spscanner_rag.results.ranking import best_first
 from spscanner_rag.scorers import Scorer
 
 NO_STAGE = "none"
@@ -37,24 +38,24 @@ def documents_to_read(
     query: str,
     collection: Sequence[int],
     first_stage: Scorer | str | None,
-    most: int,
+    limit: int,
 ) -> Sequence[int]:
     """The documents of the collection that are read, in the order of the corpus.
 
-    A first stage chooses at most ``most`` of them. It is None to read all of them,
+    A first stage chooses at most ``limit`` of them. It is None to read all of them,
     "bm25" for the index of the framework retrievers (sentences and their surroundings),
     or a retriever, which ranks documents by their best chunk, as in a vector store.
     BM25 leaves out documents that share no word with the question, however few are
     left.
     """
-    if first_stage is None or len(collection) <= most:
+    if first_stage is None or len(collection) <= limit:
         return collection
     if isinstance(first_stage, str):
         index = corpus.units("sentence").index(collection)
-        places = [int(key) for key, _ in index.best_texts(query, most)]
+        positions = [int(key) for key, _ in index.best_texts(query, limit)]
     else:
         chunks = corpus.units("chunk")
         (scores,) = chunks.scores(first_stage, [query], collection, collection)
-        ranking = best_first([document_score(values.logits) for values in scores])
-        places = [place for place, _ in ranking[:most]]
-    return sorted(collection[place] for place in places)
+        document_scores = [document_score(values.logits) for values in scores]
+        positions = [position for position, _ in best_first(document_scores)[:limit]]
+    return sorted(collection[position] for position in positions)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spscanner_lab.evaluation.first_stage import NO_STAGE
 from spscanner_lab.evidence.metrics import CUTOFFS
-from spscanner_rag.results.selection import Aggregation
+from spscanner_rag.results.document_scores import Aggregation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from spscanner_lab.evidence.metrics import (
 from spscanner_lab.evidence.questions import Question
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.results.coverage import Spans, evidence_ranks
-from spscanner_rag.results.selection import Aggregation, document_score
+from spscanner_rag.results.document_scores import Aggregation, document_score
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Unit
 
@@ -104,8 +104,8 @@ def answer_metrics(
     }
     if isinstance(scorer, Propositions) and question.answers:
         propositions = scorer.best_propositions(question.text, text)
-        best = (proposition.text for proposition in propositions)
-        shares = answer_recall_at_words(best, question.answers)
+        best_texts = [proposition.text for proposition in propositions]
+        shares = answer_recall_at_words(best_texts, question.answers)
         shares_by_name["answer_recall_in_propositions"] = shares
     metrics = {}
     for name, shares in shares_by_name.items():
@@ -176,8 +176,8 @@ def graded_metrics(
     for document, grade in grades.items():
         if grade > 0 and document not in in_ranking:
             missed.append(grade)
-    places = -np.arange(len(gains), dtype=np.float64)
-    return ranking_metrics(places, np.array(gains, np.float64), cutoffs, missed)
+    order = -np.arange(len(gains), dtype=np.float64)
+    return ranking_metrics(order, np.array(gains, np.float64), cutoffs, missed)
 
 
 def recall_by_position(
@@ -188,9 +188,9 @@ def recall_by_position(
     Tenths without any are left out (the paper's Figure 13). A sentence counts in the
     tenth that contains its middle.
     """
-    places = (sentences.starts + sentences.ends) * POSITION_BINS // (2 * characters)
-    there = np.bincount(places, minlength=POSITION_BINS)
-    seen = np.bincount(places, weights=ranks <= k, minlength=POSITION_BINS)
+    tenths = (sentences.starts + sentences.ends) * POSITION_BINS // (2 * characters)
+    there = np.bincount(tenths, minlength=POSITION_BINS)
+    seen = np.bincount(tenths, weights=ranks <= k, minlength=POSITION_BINS)
     recalls = {}
     for part in np.flatnonzero(there):
         name = f"recall_by_position@{k}@{part + 1}"

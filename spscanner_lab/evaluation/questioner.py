@@ -45,8 +45,9 @@ from spscanner_rag.results.coverage import (
     evidence_sentences,
     relevant_units,
 )
-from spscanner_rag.results.selection import best_first as best_documents
-from spscanner_rag.results.selection import document_score, sigmoid
+from spscanner_rag.results.document_scores import document_score
+from spscanner_rag.results.ranking import best_first as best_documents
+from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
@@ -110,7 +111,9 @@ class Questioner:
         ``titles`` gets the titles of the texts being read.
         """
         done = 0
-        total = sum(len(corpus.questions) for corpus in self.run.corpora())
+        total = 0
+        for corpus in self.run.corpora():
+            total += len(corpus.questions)
         batch_size = 1 if self.run.together else BATCH_DOCUMENTS
         for batch in batches(self.run.corpora(), batch_size):
             for corpus in batch:
@@ -128,7 +131,7 @@ class Questioner:
     def _calls(self, corpus: SourceCorpus) -> list[Sequence[QuestionOnDocument]]:
         """The questions of each call."""
         if self.run.together:
-            return [[pair] for pair in corpus.questions]
+            return list(batches(corpus.questions, 1))
         return [corpus.questions]
 
     def _without_record(

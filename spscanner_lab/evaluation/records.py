@@ -63,7 +63,9 @@ class Record:
 
     @classmethod
     def read(cls, line: str | bytes) -> Self:
-        """Read a line of JSON; ``ValueError`` for content that `as_dict` never gives.
+        """Read a line of JSON.
+
+        ``ValueError`` for content that `as_dict` never gives.
 
         Examples
         --------

@@ -170,7 +170,10 @@ def documents_table(result: EvaluationResult) -> Table:
 def rankings_table(
     result: EvaluationResult, queries: int, documents: int, left_out: int
 ) -> Table:
-    """How well each setting ranks judged documents; the numbers are of the corpus."""
+    """How well each setting ranks judged documents.
+
+    The numbers are of the corpus.
+    """
     without = ""
     if left_out:
         without = f", {left_out:,} queries without a relevant one left out"

@@ -64,8 +64,10 @@ def by_setting(
     sources_by_key: dict[tuple[str, str], dict[str, list[Record]]] = {}
     for setting in settings:
         sources_by_key[setting.key] = {}
-    distinct = {record.key: record for record in records}
-    for _, record in sorted(distinct.items()):
+    record_by_key = {}
+    for record in records:
+        record_by_key[record.key] = record
+    for _, record in sorted(record_by_key.items()):
         sources = sources_by_key.get(record.setting_key)
         if sources is not None:
             sources.setdefault(record.source, []).append(record)
@@ -178,7 +180,7 @@ def _paired_samples(
     records: Iterable[Record], first: Setting, second: Setting, metric: str
 ) -> tuple[dict[str, Sample], dict[str, Sample]]:
     """A metric of two settings by source, on the same questions in the same order."""
-    measured = [record for record in records if metric in record.metrics]
+    measured = _with_metric(records, metric)
     sources_by_setting = by_setting(measured, [first, second])
     first_records = _by_question(sources_by_setting.get(first, {}))
     second_records = _by_question(sources_by_setting.get(second, {}))
@@ -209,11 +211,16 @@ def _samples(sources: Mapping[str, Sequence[Record]], name: str) -> dict[str, Sa
     """The values of a metric by source, for the sources with a record that has it."""
     samples = {}
     for source, records in sources.items():
-        measured = [record for record in records if name in record.metrics]
+        measured = _with_metric(records, name)
         if measured:
             values = [record.metrics[name] for record in measured]
-            samples[source] = Sample(values, [record.doc_id for record in measured])
+            doc_ids = [record.doc_id for record in measured]
+            samples[source] = Sample(values, doc_ids)
     return samples
+
+
+def _with_metric(records: Iterable[Record], name: str) -> list[Record]:
+    return [record for record in records if name in record.metrics]
 
 
 def _metric(name: str) -> tuple[str, int | None]:
@@ -223,18 +230,21 @@ def _metric(name: str) -> tuple[str, int | None]:
 
 
 def _metric_names(sources: Mapping[str, Sequence[Record]]) -> list[str]:
-    """The metrics of these records; those of one name are together, by ascending k."""
+    """The metrics of these records.
+
+    Those of one name are together, by ascending k.
+    """
     names: dict[str, None] = {}
     for records in sources.values():
         for record in records:
             names |= dict.fromkeys(record.metrics)
-    places: dict[str, int] = {}
+    place_by_metric: dict[str, int] = {}
     for name in names:
-        places.setdefault(_metric(name)[0], len(places))
+        place_by_metric.setdefault(_metric(name)[0], len(place_by_metric))
 
     def place(name: str) -> tuple[int, int]:
         metric, k = _metric(name)
-        return places[metric], k or 0
+        return place_by_metric[metric], k or 0
 
     return sorted(names, key=place)
 

@@ -17,7 +17,10 @@ Questions = Mapping[
 def arguments_of(
     corpora: Sequence[SourceCorpus], questions: Questions, plan: EvaluationPlan
 ) -> dict[str, object]:
-    """The arguments of a study; those that have their default are None."""
+    """The arguments of a study.
+
+    Those that have their default are None.
+    """
     corpus_digests = {}
     for corpus in corpora:
         digests = "".join(map(document_digest, corpus.documents))

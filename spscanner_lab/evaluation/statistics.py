@@ -42,13 +42,13 @@ class Sample:
         """
         distinct = sorted(set(self.documents))
         numbers = {doc_id: number for number, doc_id in enumerate(distinct)}
-        places = np.array([numbers[doc_id] for doc_id in self.documents])
+        document_numbers = np.array([numbers[doc_id] for doc_id in self.documents])
         # each document's values are added in ascending order, so that the order of
         # questions changes no digit
-        order = np.lexsort((self.values, places))
-        counts = np.bincount(places)
+        order = np.lexsort((self.values, document_numbers))
+        counts = np.bincount(document_numbers)
         if len(distinct) == 1:
-            counts = np.ones(len(places), np.int64)
+            counts = np.ones(len(document_numbers), np.int64)
         firsts = np.cumsum(counts) - counts
         return np.add.reduceat(self.values[order], firsts), counts
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 
 from spscanner_lab.evaluation.calibration_rows import (
     calibration_rows,
@@ -36,6 +37,10 @@ DOCUMENT_TESTED = (
     ("document_mrr", "recall_at_tokens@1000"),
 )
 """Metrics of the paired tests on corpora, within one unit and across units."""
+
+
+def _setting_of(setting_run: SettingRun) -> Setting:
+    return setting_run.setting
 
 
 def no_tables(result: EvaluationResult) -> Sequence[Table]:
@@ -96,24 +101,27 @@ class Study:
 
         The first setting is tested against each other one.
         """
-        settings = [setting_run.setting for setting_run in self.setting_runs]
+        settings = list(map(_setting_of, self.setting_runs))
         answerable = [record for record in records if record.answerable]
         rows = rows_of(answerable, settings, self.seed)
-        pairs = [(settings[0], other) for other in settings[1:]]
+        pairs = list(zip(repeat(settings[0]), settings[1:], strict=False))
         differences = differences_of(answerable, pairs, self.seed, self.tested)
         cutoffs = self.plan.cutoffs
         result = EvaluationResult(rows, differences, settings, cutoffs=cutoffs)
-        if any(setting_run.calibrate for setting_run in self.setting_runs):
-            return self._with_calibration(result, records)
-        return replace(result, tables=self.tables(result))
-
-    def _with_calibration(
-        self, result: EvaluationResult, records: Sequence[Record]
-    ) -> EvaluationResult:
         calibrated = []
         for setting_run in self.setting_runs:
             if setting_run.calibrate:
                 calibrated.append(setting_run.setting)
+        if calibrated:
+            return self._with_calibration(result, records, calibrated)
+        return replace(result, tables=self.tables(result))
+
+    def _with_calibration(
+        self,
+        result: EvaluationResult,
+        records: Sequence[Record],
+        calibrated: Sequence[Setting],
+    ) -> EvaluationResult:
         left_out = []
         for setting in result.settings:
             if setting not in calibrated:
@@ -201,7 +209,9 @@ def corpus_study_of(
     corpora = corpora_of(
         documents, per_source, seed, least=least, characters=plan.characters
     )
-    questions = {corpus.source: corpus.questions for corpus in corpora}
+    questions = {}
+    for corpus in corpora:
+        questions[corpus.source] = corpus.questions
 
     def tables(result: EvaluationResult) -> list[Table]:
         tables = [documents_table(result), corpora_table(corpora)]
@@ -225,8 +235,8 @@ def settings_in(plan: EvaluationPlan, settings: Sequence[Setting]) -> list[Setti
     """The settings of a plan: all with whole documents, if these are read whole."""
     if not plan.reads_whole:
         return list(settings)
-    whole = [replace(setting, unit="document") for setting in settings]
-    return list(dict.fromkeys(whole))
+    with_documents = [replace(setting, unit="document") for setting in settings]
+    return list(dict.fromkeys(with_documents))
 
 
 def runs_on_corpora(
@@ -236,8 +246,8 @@ def runs_on_corpora(
 
     Retrievers that have an index read everything.
     """
-    has_parts = any(setting.unit != "document" for setting in settings)
-    if plan.aggregation == "long" and has_parts:
+    units = {setting.unit for setting in settings}
+    if plan.aggregation == "long" and units != {"document"}:
         raise ValueError(
             '--aggregation: got "long" for units that are parts of documents; expected'
             " --unit document, and a retriever that reads them whole"

@@ -28,6 +28,7 @@ from spscanner_rag.encoder.token_windows import WINDOW_TOKENS, TokenizedSentence
 from spscanner_rag.scan.reading import REANCHOR_QUESTIONS
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.folding import folded
 from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import window_ranges
@@ -92,10 +93,10 @@ class WorkCounter(ABC):
 
 
 def work_counter(scorer: Scorer) -> WorkCounter | None:
-    """The counter of a scorer; None if there is no formula for it."""
+    """The counter of a scorer, or None if there is no formula for it."""
     if isinstance(scorer, Scanner):
-        encoder = scorer.meaning.encoder if scorer.meaning else None
-        if encoder is None or isinstance(encoder, TokenEncoder):
+        meaning = scorer.meaning
+        if meaning is None or isinstance(meaning.encoder, TokenEncoder):
             return ScannerWork(scorer)
     if isinstance(scorer, Dense):
         model = scorer.sentence_transformer
@@ -108,6 +109,7 @@ def work_counter(scorer: Scorer) -> WorkCounter | None:
 class _TokensOfText(NamedTuple):
     """What the work on a text depends on, apart from the question."""
 
+    length: int  # in tokens
     unit_ends: NDArray[np.int64]  # (units,): the last token of each
     vectors: Work  # of the units, by the encoder
 
@@ -151,14 +153,15 @@ class ScannerWork(WorkCounter):
         if not text.units:
             return 0
         reading = self.scanner.reading
-        question_ids, _, _ = encode_question(reading.tokenizer, query)
+        question = folded(query) if reading.folds else query
+        question_ids, _, _ = encode_question(reading.tokenizer, question)
         every = reading.settings.reanchor_tokens
         if every:
             every = max(every, REANCHOR_QUESTIONS * len(question_ids))
-        ends = self._tokens_of(text).unit_ends
+        length, ends, _ = self._tokens_of(text)
         ranges = [(0, len(ends) - 1)]
         window_tokens = self.scanner.window_tokens
-        if window_tokens is not None and window_tokens <= ends[-1]:
+        if window_tokens is not None and window_tokens < length:
             ranges = window_ranges(ends, window_tokens)
         tokens = 0
         for first, last in ranges:
@@ -173,20 +176,22 @@ class ScannerWork(WorkCounter):
     @property
     def _encoder(self) -> TokenEncoder | None:
         meaning = self.scanner.meaning
-        encoder = meaning.encoder if meaning else None
-        return encoder if isinstance(encoder, TokenEncoder) else None
+        if meaning is None or not isinstance(meaning.encoder, TokenEncoder):
+            return None
+        return meaning.encoder
 
     def _tokens_of(self, text: UnitsOfText) -> _TokensOfText:
         key = (text.text, len(text.units))
         if key not in self._tokens_by_text:
-            prepared = self.scanner.reading.index_text(text.text, text.units)
-            vectors = self._vectors(prepared.sentences)
-            tokens = _TokensOfText(prepared.unit_ends, vectors)
+            indexed = self.scanner.reading.index_text(text.text, text.units)
+            vectors = self._vectors(indexed.sentences)
+            length = len(indexed.input_ids)
+            tokens = _TokensOfText(length, indexed.unit_ends, vectors)
             self._tokens_by_text[key] = tokens
         return self._tokens_by_text[key]
 
     def _vectors(self, sentences: Sequence[str]) -> Work:
-        """The encoder's windows; the padded ones are as long as the longest."""
+        """The encoder's windows, of which padded ones are as long as the longest."""
         encoder = self._encoder
         if encoder is None or not sentences:
             return Work()
@@ -234,7 +239,7 @@ class DenseWork(WorkCounter):
     def of_text(
         self, query: str, text: UnitsOfText, batch: Sequence[UnitsOfText]
     ) -> Work:
-        """The vectors of the units; padded to the longest of each batch of units."""
+        """The vectors of the units, padded to the longest of each batch of units."""
         if not text.units:
             return Work()
         lengths = self._lengths(self.dense.passages_of(text.text, text.units))
@@ -246,13 +251,13 @@ class DenseWork(WorkCounter):
         )
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
-        most = self._model.max_seq_length
-        encoded = self._model.tokenizer(list(texts), truncation=True, max_length=most)
+        limit = self._model.max_seq_length
+        encoded = self._model.tokenizer(list(texts), truncation=True, max_length=limit)
         return [len(ids) for ids in encoded["input_ids"]]
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield ``size`` consecutive items at a time; the last may be fewer."""
+    """Yield ``size`` consecutive items at a time, fewer at the end."""
     batch: list[T] = []
     for item in items:
         batch.append(item)

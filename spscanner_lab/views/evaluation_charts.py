@@ -36,7 +36,7 @@ class Chart:
     bottom = 44
 
     @property
-    def most(self) -> float:
+    def highest(self) -> float:
         """The share at the top edge: the largest value, rounded up to a fifth."""
         largest = 0.05
         for shares in self.series:
@@ -48,7 +48,7 @@ class Chart:
     @property
     def lines(self) -> list[float]:
         """The shares at which grid lines are drawn."""
-        return [number * self.most / 4 for number in range(5)]
+        return [number * self.highest / 4 for number in range(5)]
 
     def x(self, tick: int, series: int | None = None) -> float:
         """The horizontal place of a tick.
@@ -64,9 +64,9 @@ class Chart:
 
     def y(self, share: float) -> float:
         """The vertical place of a share, counted from the top."""
-        inside = min(max(share, 0.0), self.most)
+        inside = min(max(share, 0.0), self.highest)
         room = self.height - self.top - self.bottom
-        return self.top + room * (1 - inside / self.most)
+        return self.top + room * (1 - inside / self.highest)
 
 
 def charts_of(result: EvaluationResult) -> list[Chart]:
@@ -126,7 +126,7 @@ def _chart(
 
 
 def _metric_of(setting: Setting, metric: str) -> str:
-    """The name of a metric in rows; that by position has its cut-off."""
+    """The name of a metric in rows, with the cut-off of that by position."""
     if metric != _BY_POSITION:
         return metric
     cutoffs = POSITION_CUTOFFS.get(setting.unit, OTHER_POSITION_CUTOFFS)

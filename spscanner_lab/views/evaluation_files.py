@@ -13,7 +13,10 @@ from spscanner_rag.text.escaping import markdown_text
 
 
 def write_result(result: EvaluationResult, out: Path, facts: Mapping[str, str]) -> None:
-    """Write all files of a result; the page shows ``facts`` about the run."""
+    """Write all files of a result.
+
+    The page shows ``facts`` about the run.
+    """
     write_files(result, out)
     write_whole(out / "results.html", render_evaluation(result, facts))
 
@@ -49,11 +52,14 @@ def to_markdown(table: Table) -> str:
     | a\|b |
     <BLANKLINE>
     """
-    title = f"{markdown_text(table.title)}. " if table.title else ""
-    lines = [_line([markdown_text(name) for name in table.head])]
+    title = ""
+    if table.title:
+        title = f"{markdown_text(table.title)}. "
+    lines = [_line(list(map(markdown_text, table.head)))]
     lines.append(_line(["---"] * len(table.head)))
     for cells in table.body:
-        lines.append(_line([markdown_text(shown(cell)) for cell in cells]))
+        texts = map(shown, cells)
+        lines.append(_line(list(map(markdown_text, texts))))
     return f"{title}{markdown_text(table.about)}\n\n{''.join(lines)}"
 
 

@@ -37,10 +37,12 @@ def markers_of(settings: Sequence[Setting]) -> list[Marker]:
 
     A retriever has one colour, whatever its unit and variants.
     """
-    retrievers = list(dict.fromkeys(setting.retriever for setting in settings))
     labels = short_labels([setting.label for setting in settings])
+    retrievers: list[str] = []
     markers = []
     for label, setting in zip(labels, settings, strict=True):
+        if setting.retriever not in retrievers:
+            retrievers.append(setting.retriever)
         number = retrievers.index(setting.retriever) % COLOURS + 1
         shape = SHAPES.get(setting.unit, SHAPES["document"])
         hollow = bool(setting.variants)

@@ -32,12 +32,22 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
     It shows ``facts`` such as command, machine and date.
     """
     markers = markers_of(result.settings)
-    marker_by_name = {marker.name: marker for marker in markers}
-    label_by_name = {marker.name: marker.label for marker in markers}
+    marker_by_name = {}
+    label_by_name = {}
+    for marker in markers:
+        marker_by_name[marker.name] = marker
+        label_by_name[marker.name] = marker.label
+    units = {setting.unit for setting in result.settings}
     tests = result.differences
     counts = _counts(result)
     several = len(result.sources) > 1
     by_source = _tables_by_source(result)
+    # with one source, the means equal its numbers
+    averages = by_source
+    further_sources: list[Table] = []
+    if several:
+        averages = _tables_of_means(result)
+        further_sources = by_source
     return render(
         "templates/evaluation",
         "Retrieval of evidence",
@@ -46,17 +56,16 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
         several=several,
         counts=counts,
         few=counts is not None and _is_few(counts),
-        # with one source, the means equal its numbers
-        averages=_tables_of_means(result) if several else by_source,
+        averages=averages,
         charts=charts_of(result),
         tests=[paired_tests(tests)] if tests else [],
-        by_source=by_source if several else [],
+        by_source=further_sources,
         facts=facts,
         markers=markers,
         by_name=marker_by_name,
         sentence=first_sentence(tests, label_by_name),
         measured_by=_measured_by(tests),
-        several_units=len({setting.unit for setting in result.settings}) > 1,
+        several_units=len(units) > 1,
         metrics=METRICS,
         chance=CHANCE,
         reach=_reach(tests),
@@ -93,9 +102,9 @@ def _tables_of_means(result: EvaluationResult) -> list[Table]:
 
 def _table(result: EvaluationResult, source: str, title: str) -> Table:
     """The table of one source, with as many columns as fit on the page."""
-    most = result.cutoffs[-1]
+    last = result.cutoffs[-1]
     costs: dict[str, Column] = {
-        f"tokens@{most}": ("tokens", most),
+        f"tokens@{last}": ("tokens", last),
         "seconds": ("seconds", None),
     }
     return table_of(result, title, "", result.ranking_columns | costs, [source])
@@ -103,14 +112,22 @@ def _table(result: EvaluationResult, source: str, title: str) -> Table:
 
 def _title(result: EvaluationResult, source: str) -> str:
     """A source with its split, and the numbers of questions and documents."""
-    row = next(row for row in result.rows if row["source"] == source)
+    row = _first_row(result, source)
     questions = _counted(row["questions"], "question")
     documents = _counted(row["documents"], "document")
     return f"{source} {row['split']}: {questions} on {documents}"
 
 
+def _first_row(result: EvaluationResult, source: str) -> Row:
+    for row in result.rows:
+        if row["source"] == source:
+            return row
+    raise LookupError(source)
+
+
 def _counted(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
+    plural = "s" * (number != 1)
+    return f"{number:,} {name}{plural}"
 
 
 def _measured_by(tests: Sequence[Difference]) -> list[str]:
@@ -176,4 +193,6 @@ def first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:
 def _in_prose(label: str) -> str:
     """A label without a comma, which would split it in a list."""
     name, comma, variants = label.partition(", ")
-    return f"{name} ({variants})" if comma else name
+    if not comma:
+        return name
+    return f"{name} ({variants})"

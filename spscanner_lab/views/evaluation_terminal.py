@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich import box
@@ -44,27 +45,32 @@ def _grid(console: Console, table: Table) -> rich_table.Table:
     """
     title = line_of(console, table.title)
     grid = rich_table.Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
-    has_few_numbers = all(_numbers(cells) <= _FEW for cells in table.body)
-    body = []
+    has_few_numbers = max(map(_numbers, table.body), default=0) <= _FEW
+    body: list[list[str]] = []
     for cells in table.body:
-        body.append([one_line(shown(cell, has_few_numbers)) for cell in cells])
+        body.append([])
+        for cell in cells:
+            body[-1].append(one_line(shown(cell, has_few_numbers)))
     for number, name in enumerate(table.head):
         is_number = number > 1
-        is_short = all(len(cells[number]) <= _SHORT for cells in body)
+        longest = max((len(cells[number]) for cells in body), default=0)
         grid.add_column(
             line_of(console, name),
             justify="right" if is_number else "left",
-            no_wrap=is_number and is_short,
+            no_wrap=is_number and longest <= _SHORT,
         )
     firsts = [cells[0] for cells in body]
     has_groups = len(set(firsts)) < len(firsts)
     for number, cells in enumerate(body):
         if number and has_groups and firsts[number] != firsts[number - 1]:
             grid.add_section()
-        grid.add_row(*(line_of(console, cell) for cell in cells))
+        grid.add_row(*map(partial(line_of, console), cells))
     return grid
 
 
 def _numbers(cells: Sequence[str | Estimate]) -> int:
     """How many cells are shares."""
-    return sum(not isinstance(cell, str) for cell in cells)
+    numbers = 0
+    for cell in cells:
+        numbers += not isinstance(cell, str)
+    return numbers

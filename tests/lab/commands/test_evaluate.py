@@ -208,7 +208,7 @@ def test_retrievers_get_the_titles(
 
         return ScoredBy(logits)
 
-    monkeypatch.setattr("spscanner_lab.commands.evaluation_run.scorer_of", titled)
+    monkeypatch.setattr("spscanner_lab.commands.evaluation_scorers.scorer_of", titled)
     lines = [
         line(name, "a", title=f"The {name}", text=f"{name} swims.")
         for name in ("Otter", "Heron")
@@ -279,6 +279,27 @@ def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -
     for text in shown_in(told, out):
         assert re.search(r" bm25 100\.0( (\()?100\.0 to 100\.0(\))?)? 100\.0", text)
         assert re.search(r"a 6 [\d,]+ 6 6", text)
+
+
+def test_forms_of_the_literature_and_the_work(
+    evaluate: Run, many: Path, tmp_path: Path, tiny_checkpoint: Path
+) -> None:
+    names = ("--retrievers", f"scanner:{tiny_checkpoint}", "--first-stage", "none")
+    rows = {}
+    for form in ("MaxP", "max", "LongP"):
+        out = tmp_path / form
+        told = evaluate(many, "--corpus", *names, "--aggregation", form, "--out", out)
+        assert told.code == 0, told.err
+        (row,) = rows_of(out, metric="document_mrr", source="a")
+        rows[form] = {**row, "unit": row["unit"]}
+    assert rows["MaxP"] == rows["max"]
+    assert [rows[form]["unit"] for form in rows] == ["sentence", "sentence", "document"]
+    out = tmp_path / "max"
+    (row,) = rows_of(out, metric="tflops", source="a")
+    (padded,) = rows_of(out, metric="tflops_padded", source="a")
+    assert 0 < row["value"] < padded["value"]
+    report = " ".join((out / "results.md").read_text(encoding="utf-8").split())
+    assert "| TFLOPs | TFLOPs, padded |" in report
 
 
 def test_among_the_hardest(evaluate: Run, many: Path, out: Path) -> None:

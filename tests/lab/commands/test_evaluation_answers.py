@@ -90,8 +90,8 @@ def test_retrieved_and_direct_answers(
     out = tmp_path / "out"
     command = (
         "eval", data, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", out,
-        "--answers", f"{script}:reply", "--judge", f"{script}:reply", "--direct-answers",
-        "--direct-window", 600, "--answer-form", "phrase",
+        "--answers", f"{script}:reply", "--judge", f"{script}:reply",
+        "--direct-answers", "--direct-window", 600, "--answer-form", "phrase",
     )  # fmt: skip
     told = run(*command)
     assert told.code == 0, told.err
@@ -223,8 +223,9 @@ def test_a_budget_ends_it_a_larger_one_goes_on(
 ) -> None:
     out = tmp_path / "out"
     command = (
-        "eval", data, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:reply",
-        "--judge", f"{script}:reply", "--direct-answers",
+        "eval", data, "--retrievers", "bm25", "--out", out,
+        "--answers", f"{script}:reply", "--judge", f"{script}:reply",
+        "--direct-answers",
     )  # fmt: skip
     told = run(*command, "--max-requests", 5)
     assert told.code == 3

@@ -17,7 +17,7 @@ from spscanner_lab.evaluation.records import RecordFile
 from spscanner_lab.evaluation.trec_runs import write_runs
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.settings import Setting
-from spscanner_rag.results.selection import Aggregation
+from spscanner_rag.results.document_scores import Aggregation
 
 ir_measures = pytest.importorskip("ir_measures")
 

@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from spscanner_lab.benchmarks.__main__ import main
-from spscanner_lab.benchmarks.speed import least_work
-from spscanner_lab.evaluation.operations import scan_products
+from spscanner_lab.benchmarks.machine_limits import least_work
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 
 @pytest.fixture
@@ -55,8 +51,9 @@ def speed(measured: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(
         "spscanner_lab.benchmarks.speed.allow_no_more_than_is_free", lambda: None
     )
-    monkeypatch.setattr("spscanner_lab.benchmarks.speed._WIDTH", {"cpu": 64})
-    monkeypatch.setattr("spscanner_lab.benchmarks.speed._COPY_BYTES", {"cpu": 2**16})
+    limits = "spscanner_lab.benchmarks.machine_limits"
+    monkeypatch.setattr(f"{limits}._WIDTH", {"cpu": 64})
+    monkeypatch.setattr(f"{limits}._COPY_BYTES", {"cpu": 2**16})
     return lambda *arguments: measured(*TINY, *arguments)
 
 
@@ -178,25 +175,3 @@ def test_the_house_is_within_its_bounds(measured: Any) -> None:
     results = measured("house")
     assert results["rooms"] > 10
     assert results["circle (none)"] == "none"
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [{}, {"ngroups": 2, "d_conv": 3, "expand": 1}, {"d_state": 64, "headdim": 32}],
-)
-def test_products_are_those_that_torch_counts(shape: dict[str, int]) -> None:
-    config = Mamba2Config(
-        **{
-            "d_model": 32,
-            "n_layer": 3,
-            "vocab_size": 40,
-            "d_state": 16,
-            "headdim": 8,
-            **shape,
-        }
-    )
-    model, tokens = ScannerModel(config), 3 * CHUNK_TOKENS
-    at = (torch.zeros(5, dtype=torch.long), torch.arange(5))
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model.score(model(torch.zeros(1, tokens, dtype=torch.long), at=at)[0])
-    assert scan_products(config, tokens, 5) == counter.get_total_flops()
