@@ -8,11 +8,18 @@ from typing import Any
 from spscanner_rag.apps.batch.parts import part_name, parts_folder
 from spscanner_rag.apps.batch.plan import Chunk, Plan
 from spscanner_rag.apps.batch.worker import BatchTask, FinishedPart
+from spscanner_rag.results.selection import SELECTION_OPTIONS
 
 FinishAll = Callable[[Sequence[Chunk]], Iterator[FinishedPart]]
 """Scans chunks: `Worker.finish_all` in this process, `RayPool.finish_all` in many."""
 
 _FORMAT = 1
+
+_LATER_OPTIONS = {
+    name: declared.default
+    for name, declared in SELECTION_OPTIONS.items()
+    if name not in ("top_k", "threshold", "order")
+} | {"order": "score"}
 
 
 @dataclass
@@ -124,6 +131,17 @@ def _identity(
     plan: Plan, task: BatchTask, checkpoint: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a run must have in common with the one that it resumes."""
+    selection: dict[str, object] = {
+        "top_k": task.selection.top_k,
+        "threshold": task.selection.threshold,
+        "aggregation": "max",
+        "texts": task.texts,
+    }
+    # Options that a run of an earlier version did not have count where they are used.
+    for name, usual in _LATER_OPTIONS.items():
+        value = getattr(task.selection, name)
+        if value != usual:
+            selection[name] = value
     return {
         "format": _FORMAT,
         "inputs": list(plan.digests),
@@ -131,11 +149,6 @@ def _identity(
         "checkpoint": dict(checkpoint),
         "queries": [query._asdict() for query in task.queries],
         "columns": task.columns._asdict(),
-        "selection": {
-            "top_k": task.selection.top_k,
-            "threshold": task.selection.threshold,
-            "aggregation": "max",
-            "texts": task.texts,
-        },
+        "selection": selection,
         "form": task.form,
     }

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from spscanner_rag import Passage
 from spscanner_rag.apps.batch.rows import Row
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
@@ -78,11 +81,15 @@ def _record(
     record["id"] = replace_surrogates(row.id)
     record["query_id"] = row.query_id and replace_surrogates(row.query_id)
     record["sentences"] = []
+    if isinstance(result, ScanResult):
+        try:
+            for passage in result.selected(selection):
+                record["sentences"].append(_passage(row, result, passage, texts))
+        except ValueError as error:  # for example, no probability of an answer
+            result = str(error)
     if isinstance(result, str):
         record["error"] = replace_surrogates(result)[:_LONGEST_ERROR]
         return record
-    for number in result.picks(selection).tolist():
-        record["sentences"].append(_sentence(row, result, number, texts))
     if len(result.logits):
         record["document_score"] = result.document_score()
     record["sentence_count"] = len(result.logits)
@@ -90,17 +97,17 @@ def _record(
     return record
 
 
-def _sentence(row: Row, result: ScanResult, number: int, texts: bool) -> Record:
-    start = int(result.starts[number])
-    end = int(result.ends[number])
+def _passage(row: Row, result: ScanResult, passage: Passage, texts: bool) -> Record:
+    """Return a sentence, or several merged ones with the logit of the best."""
+    first, stop = np.searchsorted(result.starts, [passage.start, passage.end])
     section = None
     if isinstance(row.document, TextFile):
-        section = replace_surrogates(row.document.section(start))
+        section = replace_surrogates(row.document.section(passage.start))
     return {
-        "start": start,
-        "end": end,
-        "score": float(result.scores[number]),
-        "logit": float(result.logits[number]),
-        "text": replace_surrogates(result.text[start:end]) if texts else None,
+        "start": passage.start,
+        "end": passage.end,
+        "score": passage.score,
+        "logit": float(result.logits[first:stop].max()),
+        "text": replace_surrogates(passage.text) if texts else None,
         "section": section,
     }

@@ -18,7 +18,9 @@ from tests.apps.batch.conftest import asked, pairs
 def test_records_are_those_of_single_scans(tiny_scanner: Scanner) -> None:
     rows = asked(pairs(7))
     for row, record in zip(
-        rows, scan_rows(tiny_scanner, rows, Selection(top_k=2)), strict=True
+        rows,
+        scan_rows(tiny_scanner, rows, Selection(top_k=2, order="score")),
+        strict=True,
     ):
         assert isinstance(row.document, str)
         alone = tiny_scanner.scan(row.query, row.document)
@@ -86,3 +88,29 @@ def test_bad_rows_are_read_alone(
     records = scan_rows(tiny_scanner, asked(pairs(3)), Selection())
     assert [record["error"] is None for record in records] == [True, True, False]
     assert records[2]["error"].startswith(type(error).__name__)
+
+
+def test_a_record_has_what_the_selection_returns(tiny_scanner: Scanner) -> None:
+    (row,) = asked(pairs(1))
+    assert isinstance(row.document, str)
+    for selection in (
+        Selection(top_k=1, context=1, merge=True),
+        Selection(top_k=2, order="document"),
+        Selection(top_k=1, always_keep=["bell"], order="score"),
+        Selection(max_tokens=12),
+    ):
+        (record,) = scan_rows(tiny_scanner, [row], selection)
+        passages = tiny_scanner.scan(row.query, row.document).selected(selection)
+        assert [(each["start"], each["end"]) for each in record["sentences"]] == [
+            (passage.start, passage.end) for passage in passages
+        ]
+        for passage, each in zip(passages, record["sentences"], strict=True):
+            assert each["text"] == passage.text
+            assert each["score"] == pytest.approx(1 / (1 + np.exp(-each["logit"])))
+
+
+def test_a_selection_that_a_result_cannot_have_is_the_row_s_error(
+    tiny_scanner: Scanner,
+) -> None:
+    (record,) = scan_rows(tiny_scanner, asked(pairs(1)), Selection(require_answer=0.5))
+    assert record["error"] is not None
