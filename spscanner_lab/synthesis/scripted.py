@@ -64,6 +64,13 @@ def scripted_reply(prompt: str) -> str:
             return _answer(sections["QUESTION"], _units(sections["SENTENCES"]))
         case ["CANDIDATE ANSWER", "QUESTION", "REFERENCE ANSWER"]:
             return _decision(sections)
+        case ["PASSAGES", "QUERY"]:
+            return _ranking(sections["QUERY"], _units(sections["PASSAGES"]))
+        case ["DOCUMENT", "QUESTION"]:
+            relevant = _sharing(
+                _words(sections["QUESTION"]), _units(sections["DOCUMENT"])
+            )
+            return f"SENTENCES: {_numbers(relevant)}"
         case ["SENTENCES"] | ["FIRST PART", "SECOND PART"]:
             return _question_on(*map(_units, sections.values()))
         case names:
@@ -121,6 +128,16 @@ def _decision(sections: Mapping[str, str]) -> str:
     candidate_words = _words(sections["CANDIDATE ANSWER"])
     decision = "YES" if reference_words.issubset(candidate_words) else "NO"
     return f"REASON: These are the words.\nDECISION: {decision}"
+
+
+def _ranking(query: str, passages: Sequence[str]) -> str:
+    """Rank passages by the number of words that they share with the query."""
+    query_words = set(_words(query))
+    shared_words = [query_words.intersection(_words(passage)) for passage in passages]
+    best_first = sorted(
+        range(len(passages)), key=lambda number: -len(shared_words[number])
+    )
+    return " > ".join(f"[{number + 1}]" for number in best_first)
 
 
 def _question_on(*parts: Sequence[str]) -> str:

@@ -42,6 +42,11 @@ NAMES = {
     "propositions": "propositions:{t5}",
     "remote": "remote:{address}",
     "blocksearch": "blocksearch:{blocksearch}",
+    "generative": "generative:scripted",
+    "listwise": "listwise:scripted",
+    "pairwise": "pairwise:scripted",
+    "rprs": "rprs:{bert}",
+    "setwise": "setwise:scripted",
     "hybrid": "hybrid:scanner:{scanner}+bm25",
     "cascade": "cascade:bm25>scanner:{scanner}@2",
 }
@@ -255,6 +260,7 @@ def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
         "latechunking",
         "propositions",
         "blocksearch",
+        "rprs",
         "hybrid",
         "cascade",
     )

@@ -1,0 +1,1 @@
+"""Retrievers of the survey that ask a language model, and RPRS."""
