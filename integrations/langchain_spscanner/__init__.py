@@ -1,4 +1,4 @@
-"""LangChain retriever and compressor of spscanner-rag: the sentences that matter, with score and position."""
+"""LangChain classes of spscanner-rag, which find the sentences that matter."""
 
 from typing import Any
 
@@ -17,9 +17,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
-    if (
-        name == "SPScannerToolCompressionMiddleware"
-    ):  # needs langchain, which the other classes do not
+    # It needs langchain, which the other classes do not.
+    if name == "SPScannerToolCompressionMiddleware":
         from langchain_spscanner.middleware import SPScannerToolCompressionMiddleware
 
         return SPScannerToolCompressionMiddleware

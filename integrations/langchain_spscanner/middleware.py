@@ -1,17 +1,16 @@
-"""Middleware for agents: cuts long tool results to the sentences that answer the agent's question."""
+"""Middleware for agents: cuts long tool results to the sentences that matter."""
 
-import json
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from operator import or_
-from typing import Annotated, Any, NotRequired, TypeAlias
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from typing_extensions import override
 
+from langchain_spscanner._tool_contents import texts_in, with_texts
 from langchain_spscanner.compressor import SPScannerCompressor
 from spscanner_rag.retrieval import install_line
 
@@ -27,32 +26,74 @@ except ImportError as error:
     ) from error
 
 READ_TOOL = "read_tool_result"
+READ_TOOL_DESCRIPTION = (
+    "Read the whole text of a tool result that you saw only some sentences of, from"
+    " character ``start`` on."
+)
 READ_CHARACTERS = 8_000  # maximum that one call of `read_tool_result` returns
 QUESTION_CHARACTERS = 2_000  # a longer question is cut to its last characters
-SHORTEST_CUT = 400  # strings in JSON of at most this many characters are not cut
 CHARACTERS_PER_TOKEN = 4
 
-_STRING = re.compile(
-    r'"(?:[^"\\]++|\\.)*+"(\s*+:)?'
-)  # a string of JSON, with the colon if it is a key
-
-Answered: TypeAlias = "ToolMessage | Command[Any]"
+ToolAnswer: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class CompressedState(AgentState[Any]):
-    """An agent's state, with the whole texts of the results that were cut, by handle."""
+    """An agent's state, with the whole texts of cut results by their handles."""
 
     spscanner_results: NotRequired[Annotated[dict[str, str], PrivateStateAttr, or_]]
 
 
-class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, Any]):
-    """Cuts long tool results to the sentences that matter for the agent's question, verbatim and with offsets.
+class LongResult(NamedTuple):
+    """A tool's message that is to be cut."""
 
-    The whole text stays in the agent's state, and so in its checkpoints; the tool
-    ``read_tool_result`` reads it by the handle printed above the sentences. The
-    middleware cuts strings, text blocks, and long strings within JSON, which stays
-    JSON. It passes on all else unchanged: images and other blocks, artifacts, errors,
-    commands.
+    message: ToolMessage
+    documents: list[Document]  # its texts
+    question: str
+
+    def shortened(self, sentences: Sequence[Document]) -> ToolAnswer:
+        """The message with these sentences, and whole texts for the agent's state."""
+        lines: list[list[str]] = [[] for _ in self.documents]
+        for sentence in sentences:
+            start = sentence.metadata["start_index"]
+            end = sentence.metadata["end_index"]
+            line = f"[{start}-{end}] {sentence.page_content}"
+            lines[sentence.metadata["text"]].append(line)
+        whole_texts: dict[str, str] = {}
+        shorter_texts = []
+        for document, lines_of_text in zip(self.documents, lines, strict=True):
+            text = document.page_content
+            handle = _handle(text)
+            cut = "\n".join([_head(text, handle), *lines_of_text])
+            if len(cut) < len(text):
+                whole_texts[handle] = text
+            shorter_texts.append(min(text, cut, key=len))
+        if not whole_texts:
+            return self.message
+        remaining = iter(shorter_texts)
+        content = with_texts(self.message.content, lambda text: next(remaining))
+        message = self.message.model_copy(update={"content": content})
+        return Command(update={"messages": [message], "spscanner_results": whole_texts})
+
+
+def _handle(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def _head(text: str, handle: str) -> str:
+    return (
+        f"[Sentences that matter from {len(text)} characters; all:"
+        f' {READ_TOOL}("{handle}", start)]'
+    )
+
+
+class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, Any]):
+    """Cuts long tool results to the sentences that matter for the agent's question.
+
+    The sentences are verbatim, with their offsets. The whole text stays in the agent's
+    state, and so in its checkpoints; the tool ``read_tool_result`` reads it by the
+    handle printed above the sentences. The middleware cuts strings, text blocks, and
+    long strings within JSON, which stays JSON. It passes on all else unchanged: images
+    and other blocks, artifacts, errors, commands.
 
     Parameters
     ----------
@@ -74,6 +115,12 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
     ------
     ValueError, TypeError
         For an unknown field or a value out of range.
+
+    Examples
+    --------
+    >>> middleware = SPScannerToolCompressionMiddleware(longer_than=500, k=5)
+    >>> [tool.name for tool in middleware.tools]
+    ['read_tool_result']
     """
 
     state_schema = CompressedState
@@ -97,160 +144,94 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
             raise TypeError(
                 f"tools: got a string, {tools!r}; expected a collection of names"
             )
-        self.longer_than, self.only, self.question = (
-            longer_than,
-            tools,
-            question or last_question,
-        )
+        self.longer_than = longer_than
+        self.only = tools
+        self.question = question or last_question
         fields = {"order": "document", "merge_adjacent": True, **fields}
         self.compressor = SPScannerCompressor(
             max_tokens=max_tokens, document_key=None, **fields
         )
         self.tools: list[BaseTool] = [
-            StructuredTool.from_function(read_tool_result, handle_tool_error=True)
+            StructuredTool.from_function(
+                read_tool_result,
+                description=READ_TOOL_DESCRIPTION,
+                handle_tool_error=True,
+            )
         ]
 
     @override
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answered]
-    ) -> Answered:
-        answered = handler(request)
-        if cut := self._cut(request, answered):
-            return _shortened(
-                answered, cut[0], self.compressor.compress_documents(*cut)
-            )
-        return answered
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]
+    ) -> ToolAnswer:
+        answer = handler(request)
+        long_result = self._long_result(request, answer)
+        if long_result is None:
+            return answer
+        _, documents, question = long_result
+        sentences = self.compressor.compress_documents(documents, question)
+        return long_result.shortened(sentences)
 
     @override
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[Answered]],
-    ) -> Answered:
-        answered = await handler(request)
-        if cut := self._cut(request, answered):
-            return _shortened(
-                answered, cut[0], await self.compressor.acompress_documents(*cut)
-            )
-        return answered
+        handler: Callable[[ToolCallRequest], Awaitable[ToolAnswer]],
+    ) -> ToolAnswer:
+        answer = await handler(request)
+        long_result = self._long_result(request, answer)
+        if long_result is None:
+            return answer
+        _, documents, question = long_result
+        sentences = await self.compressor.acompress_documents(documents, question)
+        return long_result.shortened(sentences)
 
-    def _cut(
-        self, request: ToolCallRequest, answered: Answered
-    ) -> tuple[list[Document], str] | None:
-        """The texts of a result that is to be cut, and the question.
-
-        None if the result stays as it is.
-        """
-        name = request.tool_call["name"]
-        passed_on = name == READ_TOOL or (
-            self.only is not None and name not in self.only
-        )
-        if (
-            passed_on
-            or not isinstance(answered, ToolMessage)
-            or answered.status == "error"
-        ):
+    def _long_result(
+        self, request: ToolCallRequest, answer: ToolAnswer
+    ) -> LongResult | None:
+        """The result that is to be cut, None if the answer stays as it is."""
+        if not self._may_cut(request.tool_call["name"]):
             return None
-        documents: list[Document] = []
-
-        def noted(text: str) -> str:
-            documents.append(
-                Document(page_content=text, metadata={"text": len(documents)})
-            )
-            return text
-
-        _replaced(answered.content, noted)
-        if (
-            sum(len(one.page_content) for one in documents)
-            <= self.longer_than * CHARACTERS_PER_TOKEN
-        ):
+        if not isinstance(answer, ToolMessage) or answer.status == "error":
+            return None
+        texts = texts_in(answer.content)
+        if sum(map(len, texts)) <= self.longer_than * CHARACTERS_PER_TOKEN:
             return None
         question = self.question(request.state).strip()[-QUESTION_CHARACTERS:]
-        return (documents, question) if question else None
+        if not question:
+            return None
+        documents = []
+        for number, text in enumerate(texts):
+            documents.append(Document(page_content=text, metadata={"text": number}))
+        return LongResult(answer, documents, question)
+
+    def _may_cut(self, tool_name: str) -> bool:
+        if tool_name == READ_TOOL:
+            return False
+        return self.only is None or tool_name in self.only
 
 
-def last_question(
-    state: Any,  # noqa: ANN401
-) -> str:
+def last_question(state: Any) -> str:  # noqa: ANN401
     """The text of the last human message in an agent's state; empty without one."""
-    messages = (
-        state.get("messages", ())
-        if isinstance(state, Mapping)
-        else getattr(state, "messages", state)
-    )
-    asked = (
-        str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage)
-    )
-    return next((text for text in asked if text.strip()), "")
-
-
-def _shortened(
-    message: Any,  # noqa: ANN401
-    documents: Sequence[Document],
-    kept: Sequence[Document],
-) -> Answered:
-    """A tool's message with its texts cut to the kept sentences, and the whole texts for the agent's state."""
-    lines: list[list[str]] = [[] for _ in documents]
-    for one in kept:
-        start, end = one.metadata["start_index"], one.metadata["end_index"]
-        lines[one.metadata["text"]].append(f"[{start}-{end}] {one.page_content}")
-    whole: dict[str, str] = {}
-    shorter = []
-    for document, own in zip(documents, lines, strict=True):
-        text = document.page_content
-        handle = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-        head = (
-            f"[Sentences that matter from {len(text)} characters; all:"
-            f' {READ_TOOL}("{handle}", start)]'
-        )
-        cut = "\n".join([head, *own])
-        if len(cut) < len(text):
-            whole[handle] = text
-        shorter.append(min(text, cut, key=len))
-    if not whole:
-        return message  # type: ignore[no-any-return]
-    rest = iter(shorter)
-    content = _replaced(message.content, lambda text: next(rest))
-    cut_down = message.model_copy(update={"content": content})
-    return Command(update={"messages": [cut_down], "spscanner_results": whole})
-
-
-def _replaced(content: Any, put: Callable[[str], str]) -> Any:  # noqa: ANN401 - blocks of any kind
-    """A tool's content, with each text, or each long string in JSON, replaced by what ``put`` returns for it."""
-    if isinstance(content, list):
-        return [_replaced(block, put) for block in content]
-    if isinstance(content, dict):
-        own = content.get("text") if content.get("type") == "text" else None
-        return (
-            content | {"text": _replaced(own, put)} if isinstance(own, str) else content
-        )
-    if not _is_json(content):
-        return put(content) if content.strip() else content
-
-    def string(found: re.Match[str]) -> str:
-        if found[1] or len(found[0]) <= SHORTEST_CUT:
-            return found[0]
-        return json.dumps(put(json.loads(found[0])), ensure_ascii=False)
-
-    return _STRING.sub(string, content)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        return text.lstrip()[:1] in ("{", "[") and json.loads(text) is not None
-    except (ValueError, RecursionError):
-        return False
+    if isinstance(state, Mapping):
+        messages = state.get("messages", ())
+    else:
+        messages = getattr(state, "messages", state)
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and str(message.text).strip():
+            return str(message.text)
+    return ""
 
 
 def read_tool_result(handle: str, runtime: ToolRuntime, start: int = 0) -> str:
-    """Read the whole text of a tool result that you saw only some sentences of, from character ``start`` on."""
-    known = runtime.state.get("spscanner_results") or {}
-    if handle not in known:
+    """Read the whole text of a tool result, from a character on."""
+    texts = runtime.state.get("spscanner_results") or {}
+    if handle not in texts:
         raise ToolException(
             f"handle: got {handle!r:.40}; expected one of"
-            f" {', '.join(known) or 'none yet'}"
+            f" {', '.join(texts) or 'none yet'}"
         )
-    text, start = known[handle], max(0, start)
+    text = texts[handle]
+    start = max(0, start)
     end = min(len(text), start + READ_CHARACTERS)
     more = f"; continue with start={end}" if end < len(text) else ""
     return f"[{start}-{end} of {len(text)} characters{more}]\n{text[start:end]}"

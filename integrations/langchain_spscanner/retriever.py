@@ -1,7 +1,7 @@
 """The retriever: finds the sentences of whole documents that answer a query."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,17 +16,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._documents import DocumentAnswer, DocumentHost, own_copies
-from langchain_spscanner.compressor import DocumentFields
+from langchain_spscanner._document_answer import DocumentAnswer
+from langchain_spscanner._document_copies import unique_copies
+from langchain_spscanner._document_fields import DocumentFields
+from langchain_spscanner._document_filter import Filter, predicate_of
+from langchain_spscanner._document_host import DocumentHost
 from spscanner_rag.retrieval import HeldCorpus, RetrieverFields
 from spscanner_rag.scorers import Cancelled, check_query, never
-
-Filter = Callable[[Document], bool] | Mapping[str, Any]
 
 _SELECTING = ("k", "threshold", "max_tokens")
 _ARGUMENTS = (*_SELECTING, "filter")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke itself
-_MISSING = object()
 
 
 class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
@@ -65,6 +65,15 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     pydantic.ValidationError, TypeError
         For an unknown field or a value out of range, or if both documents and first
         stage are missing.
+
+    Examples
+    --------
+    >>> from langchain_core.documents import Document
+    >>> lease = Document("The lease began in May. Ada Byrne signed it.")
+    >>> retriever = SPScannerRetriever.from_documents([lease], k=1)
+    >>> best = retriever.invoke("Who signed the lease?")[0]
+    >>> best.page_content, best.metadata["start_index"], best.metadata["end_index"]
+    ('Ada Byrne signed it.', 24, 44)
     """
 
     model_config = ConfigDict(extra="forbid")  # the base class allows extra fields
@@ -101,22 +110,19 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         ``ValueError``.
         """
         texts = list(texts)
-        for name, values in (("metadatas", metadatas), ("ids", ids)):
-            if values is not None and len(values) != len(texts):
+        if metadatas is None:
+            metadatas = [{}] * len(texts)
+        if ids is None:
+            ids = [None] * len(texts)
+        for option, values in (("metadatas", metadatas), ("ids", ids)):
+            if len(values) != len(texts):
                 raise ValueError(
-                    f"{name}: got {len(values)} for {len(texts)} texts; expected one"
+                    f"{option}: got {len(values)} for {len(texts)} texts; expected one"
                     " for each"
                 )
-        rows = zip(
-            texts,
-            metadatas or [{}] * len(texts),
-            ids or [None] * len(texts),
-            strict=True,
-        )
-        documents = [
-            Document(page_content=text, metadata=own, id=name)
-            for text, own, name in rows
-        ]
+        documents = []
+        for text, metadata, name in zip(texts, metadatas, ids, strict=True):
+            documents.append(Document(page_content=text, metadata=metadata, id=name))
         return cls(documents=documents, **fields)
 
     @classmethod
@@ -153,7 +159,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
-        retriever._corpus().counted()
+        retriever.corpus().counted()
         return retriever
 
     @model_validator(mode="after")
@@ -163,26 +169,28 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
                 "documents: got neither documents nor a retriever; expected at least"
                 " one: from_documents(...), from_texts(...) or from_retriever(...)"
             )
-        _predicate(self.filter)
-        self._corpus().counted()
+        predicate_of(self.filter)
+        self.corpus().counted()
         return self
 
     def persist(self, path: str | Path) -> None:
-        """Write the documents, their word counts and vectors to a folder, completely or not at all.
+        """Write the documents, their word counts and vectors to a folder.
 
-        A scanner with an encoder, such as the bundled one, is loaded for this and
-        computes the missing vectors. The folder must be new, empty, or written by
-        `persist` before; its content is replaced. ``ValueError`` if it holds anything
-        else, or if metadata hold values that JSON cannot keep.
+        They are written completely or not at all. A scanner with an encoder, such as
+        the bundled one, is loaded for this and computes the missing vectors. The folder
+        must be new, empty, or written by `persist` before; its content is replaced.
+        ``ValueError`` if it holds anything else, or if metadata hold values that JSON
+        cannot keep.
         """
-        self._corpus().persist(path, self.sentence_search().meaning)
+        self.corpus().persist(path, self.sentence_search().meaning)
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
     ) -> list[str]:
-        """Add copies of documents, which replace those with the same id, and return their ids.
+        """Add copies of documents, and return their ids.
 
-        Questions that are already being answered still see the documents as they were.
+        They replace documents with the same id. Questions that are already being
+        answered still see the documents as they were.
 
         Parameters
         ----------
@@ -204,13 +212,13 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
                     " for each"
                 )
             documents = [
-                document if name is None else document.model_copy(update={"id": name})
+                _with_id(document, name)
                 for document, name in zip(documents, ids, strict=True)
             ]
-        new = own_copies(documents)
+        new_documents = unique_copies(documents)
         with HeldCorpus.changing:
-            self._hold(self._corpus().adding(new))
-        return [str(document.id) for document in new]
+            self._hold(self.corpus().adding(new_documents))
+        return [str(document.id) for document in new_documents]
 
     def delete(self, ids: Iterable[str]) -> None:
         """Delete documents by their ids.
@@ -218,33 +226,36 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         An unknown id raises ``ValueError``, and nothing is deleted.
         """
         with HeldCorpus.changing:
-            self._hold(self._corpus().deleting(ids))
+            self._hold(self.corpus().deleting(ids))
 
     def _hold(self, corpus: HeldCorpus[Document]) -> None:
-        self.documents, self._held = corpus.items, corpus
+        self.documents = corpus.items
+        self._held = corpus
 
     @override
     def invoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        return super().invoke(
-            input, config, **self._checked_call(input, kwargs)
-        )  # checked before any event
+        # Checked before any event.
+        arguments = self._checked_call(input, kwargs)
+        return super().invoke(input, config, **arguments)
 
     @override
     async def ainvoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        return await super().ainvoke(input, config, **self._checked_call(input, kwargs))
+        arguments = self._checked_call(input, kwargs)
+        return await super().ainvoke(input, config, **arguments)
 
     @override
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **checked: Any
     ) -> list[Document]:
-        found = None
-        if isinstance(first := self.stage, Runnable):
-            found = first.invoke(query, {"callbacks": run_manager.get_child()})
-        return list(checked["answer"](found))
+        found_documents = None
+        if isinstance(self.stage, Runnable):
+            config = RunnableConfig(callbacks=run_manager.get_child())
+            found_documents = self.stage.invoke(query, config)
+        return list(checked["answer"](found_documents))
 
     @override
     async def _aget_relevant_documents(
@@ -255,62 +266,54 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         **checked: Any,
     ) -> list[Document]:
         try:
-            found = None
-            if isinstance(first := self.stage, Runnable):
-                found = await first.ainvoke(
-                    query, {"callbacks": run_manager.get_child()}
-                )
-            return list(
-                await checked["search"].off_loop(partial(checked["answer"], found))
-            )
+            found_documents = None
+            if isinstance(self.stage, Runnable):
+                config = RunnableConfig(callbacks=run_manager.get_child())
+                found_documents = await self.stage.ainvoke(query, config)
+            answer = partial(checked["answer"], found_documents)
+            return list(await checked["search"].off_loop(answer))
         except asyncio.CancelledError as error:
-            await run_manager.on_retriever_error(
-                error
-            )  # the base class handles only Exception
+            # The base class handles only Exception.
+            await run_manager.on_retriever_error(error)
             raise
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**kwargs)
+        search = kwargs.get("search") or self.sentence_search()
         params["ls_embedding_provider"] = "spscanner-rag"
-        params["ls_embedding_model"] = (
-            kwargs.get("search") or self.sentence_search()
-        ).choice.name
+        params["ls_embedding_model"] = search.choice.name
         return params
 
     def _checked_call(self, query: object, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Check the arguments of a call and make those that the base class passes on to the methods above."""
+        """Check the arguments of a call.
+
+        Returns those that the base class passes on to the methods above.
+        """
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
                 raise TypeError(
                     f"invoke: got an unknown argument {name!r}; expected one of"
                     f" {', '.join(_ARGUMENTS)}, or a field set at construction"
                 )
-        text, admits = (
-            check_query(query),
-            _predicate(arguments.pop("filter", self.filter)),
-        )
-        search = self.sentence_search(
-            {name: arguments.pop(name) for name in _SELECTING if name in arguments}
-        )
+        text = check_query(query)
+        admits = predicate_of(arguments.pop("filter", self.filter))
+        selecting = {}
+        for name in _SELECTING:
+            if name in arguments:
+                selecting[name] = arguments.pop(name)
+        search = self.sentence_search(selecting)
 
-        def answer(found: object, cancelled: Cancelled = never) -> list[Document]:
+        def answer(
+            found_documents: object, cancelled: Cancelled = never
+        ) -> list[Document]:
             return search.answer_from(
-                self._corpus(), text, DocumentAnswer, admits, found, cancelled
+                self.corpus(), text, DocumentAnswer, admits, found_documents, cancelled
             )
 
         return {**arguments, "search": search, "answer": answer}
 
 
-def _predicate(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
-    if chosen_by is None or callable(chosen_by):
-        return chosen_by
-    if not isinstance(chosen_by, Mapping):
-        raise TypeError(
-            f"filter: got {type(chosen_by).__name__}; expected a function of a"
-            " Document, or a dictionary of metadata values"
-        )
-    wanted = dict(chosen_by)
-    return lambda document: all(
-        document.metadata.get(key, _MISSING) == value for key, value in wanted.items()
-    )
+def _with_id(document: Document, name: str | None) -> Document:
+    """The document, or a copy with another id."""
+    return document if name is None else document.model_copy(update={"id": name})

@@ -8,7 +8,7 @@ from langchain_spscanner import SPScannerCompressor
 from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
-from llama_index.retrievers.spscanner.base import NodeRetrieverFields
+from llama_index.retrievers.spscanner.retriever_fields import NodeRetrieverFields
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from langchain_core.load import dumpd
 from langchain_core.runnables import ConfigurableField
 
-from langchain_spscanner import SPScannerRetriever, _documents
+from langchain_spscanner import SPScannerRetriever, _document_names
 
 QUERY = "Who signed the treaty?"
 
@@ -89,9 +89,9 @@ def test_names_made_of_metadata_do_not_depend_on_their_order_or_place() -> None:
         Document("text", metadata={"b": own, "a": [1, Thing()], "n": number})
         for own, number in (({"x", "y"}, 3), (frozenset("yx"), 3.0))
     )
-    assert _documents.own_name(one) == _documents.own_name(two)
-    assert _documents.parent_name(one) == _documents.parent_name(two)
-    assert _documents.own_name(one) != _documents.own_name(
+    assert _document_names.document_name(one) == _document_names.document_name(two)
+    assert _document_names.parent_name(one) == _document_names.parent_name(two)
+    assert _document_names.document_name(one) != _document_names.document_name(
         Document("text", metadata={**one.metadata, "n": 4})
     )
 

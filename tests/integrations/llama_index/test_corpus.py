@@ -16,7 +16,7 @@ from llama_index.core.vector_stores import (
 )
 
 from llama_index.retrievers.spscanner import SPScannerRetriever
-from llama_index.retrievers.spscanner.base import node_filter
+from llama_index.retrievers.spscanner.node_filter import node_filter
 from tests.integrations.hosts import Reader
 
 QUERY = "Who signed the treaty?"

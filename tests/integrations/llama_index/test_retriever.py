@@ -30,7 +30,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from llama_index.postprocessor.spscanner.nodes import source_id
+from llama_index.postprocessor.spscanner.node_relations import source_id
 from llama_index.retrievers.spscanner import SPScannerRetriever
 
 QUERY = "Who signed the treaty with the captain?"

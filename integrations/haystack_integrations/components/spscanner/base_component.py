@@ -57,7 +57,7 @@ class BaseComponent:
         top_k : int, optional
             Replaces the component's.
         """
-        results = self._answer(query, unique_documents(documents), top_k)
+        results = self.answer(query, unique_documents(documents), top_k)
         return {"documents": results}
 
     @component.output_types(documents=list[Document])
@@ -65,7 +65,7 @@ class BaseComponent:
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, Any]:
         """`run` off the event loop; cancelling the task ends the scan."""
-        answer = partial(self._answer, query, unique_documents(documents), top_k)
+        answer = partial(self.answer, query, unique_documents(documents), top_k)
         results = await self._fields.sentence_search().off_loop(answer)
         return {"documents": results}
 
@@ -87,17 +87,18 @@ class BaseComponent:
         """Make the component from what `to_dict` returned."""
         return default_from_dict(cls, data)
 
-    def _answer(
+    def answer(
         self,
         query: str,
         documents: list[Document],
         top_k: int | None,
         cancelled: Cancelled = never,
     ) -> list[Document]:
-        """The results for a query; also called in worker threads."""
+        """Return the results for a query; `run_async` calls it in a worker thread."""
         check_query(query)
         search = self._search(top_k, self.fixed_fields)
-        return search.answer(query, read_documents(documents), DocumentAnswer, cancelled)
+        texts = read_documents(documents)
+        return search.answer(query, texts, DocumentAnswer, cancelled)
 
     def _search(
         self, top_k: int | None, fixed_fields: dict[str, Any] | None = None

@@ -44,7 +44,7 @@ class SPScannerRanker(BaseComponent):
         BaseComponent.__init__(self, top_k=top_k, **fields)
 
     @override
-    def _answer(
+    def answer(
         self,
         query: str,
         documents: list[Document],
@@ -52,7 +52,7 @@ class SPScannerRanker(BaseComponent):
         cancelled: Cancelled = never,
     ) -> list[Document]:
         most = self._search(top_k).selection.top_k
-        ranked = BaseComponent._answer(self, query, documents, None, cancelled)
+        ranked = BaseComponent.answer(self, query, documents, None, cancelled)
         if self._fields.threshold is None and self._fields.require_answer is None:
             ranked_ids = {document.id for document in ranked}
             for document in documents:

@@ -1,4 +1,4 @@
-"""LlamaIndex node postprocessor of spscanner-rag: selects the best sentences of retrieved nodes."""
+"""LlamaIndex node postprocessor of spscanner-rag: selects the best sentences."""
 
 from spscanner_rag.retrieval import import_extra
 
@@ -7,6 +7,8 @@ import_extra("llama_index.core", "llama_index.postprocessor.spscanner", "llama-i
 from llama_index.postprocessor.spscanner.base import (  # noqa: E402
     SPScannerPostprocessor,
 )
-from llama_index.postprocessor.spscanner.nodes import ScannedNode  # noqa: E402
+from llama_index.postprocessor.spscanner.scanned_node import (  # noqa: E402
+    ScannedNode,
+)
 
 __all__ = ["SPScannerPostprocessor", "ScannedNode"]

@@ -24,15 +24,19 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
-from llama_index.postprocessor.spscanner.nodes import (
-    AUTO,
-    GroupBy,
-    NodeAnswer,
-    by_id,
-    read_nodes,
+from llama_index.postprocessor.spscanner.node_answer import NodeAnswer
+from llama_index.postprocessor.spscanner.node_groups import AUTO
+from llama_index.postprocessor.spscanner.node_relations import (
+    nodes_by_id,
     with_scores,
 )
-from spscanner_rag.retrieval import ScanFields, SentenceSearch, loading_options
+from llama_index.postprocessor.spscanner.read_nodes import GroupBy, read_nodes
+from spscanner_rag.retrieval import (
+    ScanFields,
+    SentenceSearch,
+    loading_options,
+    without_token,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, check_query, never
 
@@ -56,12 +60,27 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     ------
     pydantic.ValidationError, TypeError
         For an unknown argument or a value out of range.
+
+    Examples
+    --------
+    >>> from llama_index.core.schema import TextNode
+    >>> lease = TextNode(text="The lease began in May. Ada Byrne signed it.")
+    >>> postprocessor = SPScannerPostprocessor(top_n=1)
+    >>> best = postprocessor.postprocess_nodes([lease], query_str="Who signed?")[0]
+    >>> best.node.text, best.node.start_char_idx, best.node.end_char_idx
+    ('Ada Byrne signed it.', 24, 44)
     """
 
     limits: ClassVar = ("top_n", "top_n_per_document")
     shared_by_copies: ClassVar = (
-        "callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens", "prompt"
-    )  # fmt: skip
+        "callback_manager",
+        "scanner",
+        "scorer",
+        "documents",
+        "docstore",
+        "count_tokens",
+        "prompt",
+    )
 
     scanner: SkipJsonSchema[SkipValidation[Scanner | None]] = Field(
         default=None, exclude=True, repr=False
@@ -101,7 +120,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     @model_validator(mode="after")
     def _check_documents(self) -> Self:
-        by_id(self.documents or ())
+        nodes_by_id(self.documents or ())
         if self.top_n_per_document is not None and self.group_by == "node":
             raise ValueError(
                 f"top_n_per_document: got {self.top_n_per_document} with"
@@ -118,69 +137,58 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        with self._reranking(nodes, query_bundle) as (found, _, answer):
-            found += answer(never)
-        return found
+        call = self._call(nodes, query_bundle)
+        with self._events(call) as results:
+            results += call.answer(never)
+        return results
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        with self._reranking(nodes, query_bundle) as (found, search, answer):
+        call = self._call(nodes, query_bundle)
+        with self._events(call) as results:
             if nodes:
-                found += await search.off_loop(answer)
-        return found
+                results += await call.search.off_loop(call.answer)
+        return results
+
+    def _call(
+        self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | None
+    ) -> "PostprocessorCall":
+        query = check_query(query_bundle.query_str if query_bundle else None)
+        return PostprocessorCall(self, query, query_bundle, with_scores(nodes))
 
     @contextmanager
-    def _reranking(
-        self, nodes: Sequence[NodeWithScore], asked: QueryBundle | None
-    ) -> Iterator[
-        tuple[
-            list[NodeWithScore],
-            SentenceSearch,
-            Callable[[Cancelled], list[NodeWithScore]],
-        ]
-    ]:
-        """Send the events; the body fills the list with what the function returns, and an error empties it."""
-        query = check_query(asked.query_str if asked else None)
-        given, search, found = with_scores(nodes), self.sentence_search(), list[NodeWithScore]()
+    def _events(self, call: "PostprocessorCall") -> Iterator[list[NodeWithScore]]:
+        """Send the events of a call.
 
-        def answer(cancelled: Cancelled) -> list[NodeWithScore]:
-            texts = read_nodes(
-                given,
-                by_id(self.documents or ()),
-                self.docstore,
-                self.group_by,
-                self.document_key,
-            )
-            return search.answer(query, texts, NodeAnswer, cancelled)
-
-        model, most = (
-            search.choice.name,
-            self.top_n if isinstance(self.top_n, int) else len(given),
+        The body fills the list with the results; an error empties it.
+        """
+        nodes = call.nodes
+        top_n = self.top_n if isinstance(self.top_n, int) else len(nodes)
+        model = call.search.choice.name
+        start_event = ReRankStartEvent(
+            query=call.query_bundle, nodes=list(nodes), top_n=top_n, model_name=model
         )
-        dispatcher.event(
-            ReRankStartEvent(
-                query=asked, nodes=list(given), top_n=most, model_name=model
-            )
-        )
+        dispatcher.event(start_event)
         payload: dict[str, Any] = {
-            EventPayload.NODES: list(given),
+            EventPayload.NODES: list(nodes),
             EventPayload.MODEL_NAME: model,
-            EventPayload.QUERY_STR: query,
-            EventPayload.TOP_K: most,
+            EventPayload.QUERY_STR: call.query,
+            EventPayload.TOP_K: top_n,
         }
+        results: list[NodeWithScore] = []
         try:
             with self.callback_manager.event(
                 CBEventType.RERANKING, payload=payload
             ) as event:
-                yield found, search, answer
-                event.on_end(payload={EventPayload.NODES: list(found)})
+                yield results
+                event.on_end(payload={EventPayload.NODES: list(results)})
         except BaseException:
-            found.clear()
+            results.clear()
             raise
         finally:
-            dispatcher.event(ReRankEndEvent(nodes=list(found)))
+            dispatcher.event(ReRankEndEvent(nodes=list(results)))
 
     @field_serializer(
         "model", "device", "dtype", "model_kwargs", "scorer", "count_tokens", "prompt"
@@ -189,27 +197,59 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
         if self.scanner is not None:
             value = loading_options(self.scanner).get(str(info.field_name), value)
         if info.field_name == "model_kwargs":
-            return {
-                name: _plain(option)
-                for name, option in value.items()
-                if name != "token"
-            }
+            options = without_token(value)
+            return {name: _plain(option) for name, option in options.items()}
         return _plain(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         # The base class silently drops what cannot be pickled; a copy without its
         # scorer would use another one.
-        state = {
-            name: value
-            for name, value in self.__dict__.items()
-            if name != "callback_manager"
-        }
+        state = dict(self.__dict__)
+        state.pop("callback_manager", None)
         if self.scanner is not None:
             state |= {**loading_options(self.scanner), "scanner": None}
-        state["model_kwargs"] = {
-            k: v for k, v in state["model_kwargs"].items() if k != "token"
-        }
+        state["model_kwargs"] = without_token(state["model_kwargs"])
         return partial(type(self), **state), ()
+
+
+class PostprocessorCall:
+    """One call of a postprocessor, checked before any event.
+
+    Parameters
+    ----------
+    postprocessor : SPScannerPostprocessor
+        Its fields say what is read and selected.
+    query : str
+        The query.
+    query_bundle : QueryBundle, optional
+        The query as LlamaIndex passes it.
+    nodes : list of NodeWithScore
+        What is read.
+    """
+
+    def __init__(
+        self,
+        postprocessor: SPScannerPostprocessor,
+        query: str,
+        query_bundle: QueryBundle | None,
+        nodes: list[NodeWithScore],
+    ) -> None:
+        self.query = query
+        self.query_bundle = query_bundle
+        self.nodes = nodes
+        self.search: SentenceSearch = postprocessor.sentence_search()
+        self._postprocessor = postprocessor
+
+    def answer(self, cancelled: Cancelled) -> list[NodeWithScore]:
+        """Return the results; also called in worker threads."""
+        texts = read_nodes(
+            self.nodes,
+            nodes_by_id(self._postprocessor.documents or ()),
+            self._postprocessor.docstore,
+            self._postprocessor.group_by,
+            self._postprocessor.document_key,
+        )
+        return self.search.answer(self.query, texts, NodeAnswer, cancelled)
 
 
 def _plain(value: object) -> object:

@@ -1,4 +1,4 @@
-"""LlamaIndex retriever of spscanner-rag: finds the best sentences of whole documents."""
+"""LlamaIndex retriever of spscanner-rag: the best sentences of whole documents."""
 
 from spscanner_rag.retrieval import import_extra
 
