@@ -1,4 +1,4 @@
-"""Read token sequences of any length in segments, and return the logits at given positions.
+"""Read token sequences of any length in segments: the logits at positions of each.
 
 Only the `ScanState` is carried from segment to segment, so memory does not grow with
 length. Sequences of similar length share a step, padded; kernels that pack read all
@@ -35,9 +35,7 @@ class TokenSequence(NamedTuple):
     input_ids: NDArray[np.integer]  # (tokens,)
     positions: NDArray[np.int64]  # (units,), not decreasing
     match_classes: NDArray[np.integer] | None = None  # (tokens,)
-    prior: NDArray[np.float32] | None = (
-        None  # (units, scores): see `ScannerModel.score`
-    )
+    prior: NDArray[np.float32] | None = None  # (units, scores), `ScannerModel.score`
     match_features: NDArray[np.float32] | None = None  # (tokens, SOFT_FEATURES)
 
 
@@ -47,65 +45,81 @@ def read_logits(
     segment_tokens: int,
     after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
-    """Logits at the positions of each sequence, in the order given: (units,), float32.
+    """Return the logits at the positions of each sequence: (units,), float32.
 
-    Either all sequences or none have match classes, features and priors. ``after_step``
-    does not count padding.
+    Parameters
+    ----------
+    model : ScannerModel
+        The model that reads.
+    sequences : sequence of TokenSequence
+        The results have the same order. Either all or none have match classes, features
+        and priors.
+    segment_tokens : int
+        Tokens per forward pass, at least 1.
+    after_step : callable, optional
+        Called with the tokens read in each step, without padding.
     """
     compute_in_forks()
     if model.kernels.packs:
         groups = [list(range(len(sequences)))] if sequences else []
     else:
-        groups = group_by_length(
-            [len(sequence.input_ids) for sequence in sequences], segment_tokens
-        )
+        lengths = [len(sequence.input_ids) for sequence in sequences]
+        groups = group_by_length(lengths, segment_tokens)
         if model.device.type == "cpu":
             keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
     for group in groups:
-        batch = Batch.of([sequences[i] for i in group], packed=model.kernels.packs)
+        members = [sequences[number] for number in group]
+        batch = SequenceBatch.of(members, packed=model.kernels.packs)
         logits = _read_batch(model, batch, segment_tokens, after_step)
-        stops = np.cumsum([len(sequences[i].positions) for i in group])
-        for i, values in zip(group, np.split(logits, stops[:-1]), strict=True):
-            results[i] = values
+        stops = np.cumsum([len(sequence.positions) for sequence in members])
+        for number, part in zip(group, np.split(logits, stops[:-1]), strict=True):
+            results[number] = part
     return results
 
 
 def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
-    """Groups of indices of sequences to read together, longest first, within `PADDING_SHARE` and one step."""
+    """Return groups of indices of sequences to read together, longest first.
+
+    A group fits into one step, with padding of at most `PADDING_SHARE`.
+
+    Examples
+    --------
+    >>> from spscanner_rag.mamba2.reader import group_by_length
+    >>> group_by_length([10, 100, 98], segment_tokens=512)
+    [[1, 2], [0]]
+    """
     groups: list[list[int]] = []
-    longest = total = 0
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        together = longest * (len(groups[-1]) + 1) if groups else 0
-        padding = together - (total + lengths[i])
-        if (
-            groups
-            and together <= segment_tokens
-            and padding <= PADDING_SHARE * together
-        ):
-            groups[-1].append(i)
-            total += lengths[i]
+    longest = 0
+    total = 0
+    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
+        length = lengths[number]
+        padded = longest * (len(groups[-1]) + 1) if groups else 0
+        padding = padded - (total + length)
+        fits = padded <= segment_tokens and padding <= PADDING_SHARE * padded
+        if groups and fits:
+            groups[-1].append(number)
+            total += length
         else:
-            groups.append([i])
-            longest = total = lengths[i]
+            groups.append([number])
+            longest = length
+            total = length
     return groups
 
 
-class Batch(NamedTuple):
-    """Sequences laid out for the model: all in one row, one after the other, or each in a padded row."""
+class SequenceBatch(NamedTuple):
+    """Sequences laid out for the model: all in one row, or each in a padded row."""
 
     input_ids: NDArray[np.int64]  # (rows, tokens)
     match_classes: NDArray[np.int64] | None  # (rows, tokens)
     match_features: NDArray[np.float32] | None  # (rows, tokens, SOFT_FEATURES)
     prior: NDArray[np.float32] | None  # (units, scores)
-    at: tuple[
-        NDArray[np.int64], NDArray[np.int64]
-    ]  # rows and tokens of the units: each (units,)
+    unit_rows: NDArray[np.int64]  # (units,)
+    unit_tokens: NDArray[np.int64]  # (units,): the unit's token in its row
     starts: NDArray[np.int64]  # (sequences,) the first token of each in its row
     stops: NDArray[np.int64]  # (sequences,)
-    numbers: (
-        NDArray[np.int32] | None
-    )  # (tokens,) the number of each token's sequence, if they share a row
+    # (tokens,) the number of each token's sequence, if they share a row
+    numbers: NDArray[np.int32] | None
 
     @classmethod
     def of(cls, sequences: Sequence[TokenSequence], *, packed: bool) -> Self:
@@ -113,54 +127,65 @@ class Batch(NamedTuple):
 
         Padding comes only after a sequence's end, so it changes no logit.
         """
-        lengths = np.array(
-            [len(sequence.input_ids) for sequence in sequences], np.int64
-        )
+        lengths = np.array([len(one.input_ids) for one in sequences], np.int64)
         numbers = np.arange(len(sequences))
         rows = np.zeros_like(numbers) if packed else numbers
         starts = np.cumsum(lengths) - lengths if packed else np.zeros_like(lengths)
-        width = int((starts + lengths).max())
-
-        def laid_out(
-            parts: Sequence[NDArray[Any] | None], dtype: type[np.generic]
-        ) -> Any:  # noqa: ANN401
-            if parts[0] is None:
-                return None
-            filled = np.zeros(
-                (1 if packed else len(parts), width, *parts[0].shape[1:]), dtype
-            )
-            for row, start, length, values in zip(
-                rows, starts, lengths, parts, strict=True
-            ):
-                filled[row, start : start + length] = values
-            return filled
-
-        priors = [
-            sequence.prior for sequence in sequences if sequence.prior is not None
-        ]
-        units = [len(sequence.positions) for sequence in sequences]
+        places = _Places(rows, starts, lengths)
+        priors = []
+        unit_tokens = []
+        for sequence, start in zip(sequences, starts, strict=True):
+            unit_tokens.append(sequence.positions + start)
+            if sequence.prior is not None:
+                priors.append(sequence.prior)
+        units = [len(positions) for positions in unit_tokens]
         return cls(
-            laid_out([sequence.input_ids for sequence in sequences], np.int64),
-            laid_out([sequence.match_classes for sequence in sequences], np.int64),
-            laid_out([sequence.match_features for sequence in sequences], np.float32),
-            np.concatenate(priors) if priors else None,
-            (
-                np.repeat(rows, units),
-                np.concatenate(
-                    [
-                        s.positions + start
-                        for s, start in zip(sequences, starts, strict=True)
-                    ]
-                ),
+            input_ids=places.filled([s.input_ids for s in sequences], np.int64),
+            match_classes=places.filled([s.match_classes for s in sequences], np.int64),
+            match_features=places.filled(
+                [s.match_features for s in sequences], np.float32
             ),
-            starts,
-            starts + lengths,
-            np.repeat(numbers.astype(np.int32), lengths) if packed else None,
+            prior=np.concatenate(priors) if priors else None,
+            unit_rows=np.repeat(rows, units),
+            unit_tokens=np.concatenate(unit_tokens),
+            starts=starts,
+            stops=starts + lengths,
+            numbers=np.repeat(numbers.astype(np.int32), lengths) if packed else None,
         )
+
+    def tokens_between(self, start: int, stop: int) -> int:
+        """Return how many tokens of all sequences lie in these columns."""
+        stops = np.clip(self.stops, start, stop)
+        starts = np.clip(self.starts, start, stop)
+        return int((stops - starts).sum())
+
+
+class _Places(NamedTuple):
+    """Where each sequence lies in the rows of a batch: each (sequences,)."""
+
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def filled(
+        self, parts: Sequence[NDArray[Any] | None], dtype: type[np.generic]
+    ) -> Any:  # noqa: ANN401 - an array, or None if the sequences have none
+        """The sequences' values in rows, zeros where there is no sequence."""
+        if parts[0] is None:
+            return None
+        n_rows = int(self.rows[-1]) + 1
+        width = int((self.starts + self.lengths).max())
+        filled = np.zeros((n_rows, width, *parts[0].shape[1:]), dtype)
+        for row, start, length, values in zip(*self, parts, strict=True):
+            filled[row, start : start + length] = values
+        return filled
 
 
 def _read_batch(
-    model: ScannerModel, batch: Batch, segment_tokens: int, after_step: AfterStep
+    model: ScannerModel,
+    batch: SequenceBatch,
+    segment_tokens: int,
+    after_step: AfterStep,
 ) -> NDArray[np.float32]:
     """Logits of all units, (units,).
 
@@ -169,81 +194,98 @@ def _read_batch(
     rows, width = batch.input_ids.shape
     step = max(1, segment_tokens // rows)
     state: ScanState | None = None
-    found = [torch.empty(0, dtype=torch.float32, device=model.device)]
-    places = [np.empty(0, np.int64)]
+    logits_of_steps = [torch.empty(0, dtype=torch.float32, device=model.device)]
+    units_of_steps = [np.empty(0, np.int64)]
     for start in range(0, width, step):
         stop = min(start + step, width)
-        units = np.flatnonzero((batch.at[1] >= start) & (batch.at[1] < stop))
+        ends_inside = (batch.unit_tokens >= start) & (batch.unit_tokens < stop)
+        units = np.flatnonzero(ends_inside)
         logits, state = _read_step(model, batch, units, start, stop, state)
-        found.append(logits)
-        places.append(units)
+        logits_of_steps.append(logits)
+        units_of_steps.append(units)
         if after_step is not None:
-            after_step(
-                int(
-                    (
-                        np.clip(batch.stops, start, stop)
-                        - np.clip(batch.starts, start, stop)
-                    ).sum()
-                )
-            )
-    result = np.empty(len(batch.at[0]), np.float32)
-    result[np.concatenate(places)] = torch.cat(found).cpu().numpy()
-    return result
+            after_step(batch.tokens_between(start, stop))
+    logits_of_units = np.empty(len(batch.unit_rows), np.float32)
+    order = np.concatenate(units_of_steps)
+    logits_of_units[order] = torch.cat(logits_of_steps).cpu().numpy()
+    return logits_of_units
 
 
 @torch.inference_mode()
 def _read_step(
     model: ScannerModel,
-    batch: Batch,
+    batch: SequenceBatch,
     units: NDArray[np.int64],
     start: int,
     stop: int,
     state: ScanState | None,
 ) -> tuple[Tensor, ScanState]:
-    """Logits of the ``units`` that end in tokens ``start`` to ``stop`` of the rows, and the state after these."""
+    """Logits of the ``units`` that end in some columns of the rows, and the new state.
 
-    def moved(values: NDArray[np.generic] | None, part: Any) -> Tensor | None:  # noqa: ANN401 - an index
-        return None if values is None else _on_device(values[part], model.device)
-
-    sequence_index = None
-    if batch.numbers is not None:
-        numbers = batch.numbers[start:stop]
-        numbers = numbers - (
-            numbers[0] if state is None else batch.numbers[start - 1]
-        )  # 0: the state's
-        sequence_index = (
-            _on_device(numbers[None], model.device) if numbers[-1] else None
-        )  # (1, tokens)
+    The columns are those from ``start`` to ``stop``; ``state`` is that before them.
+    """
     tokens = np.s_[:, start:stop]
     hidden, state = model(
         _on_device(batch.input_ids[tokens], model.device),
         state,
-        moved(batch.match_classes, tokens),
-        match_features=moved(batch.match_features, tokens),
-        sequence_index=sequence_index,
+        _part_on_device(batch.match_classes, tokens, model.device),
+        match_features=_part_on_device(batch.match_features, tokens, model.device),
+        sequence_index=_sequence_index(batch, start, stop, state is None, model.device),
         at=(
-            _on_device(batch.at[0][units], model.device),
-            _on_device(batch.at[1][units] - start, model.device),
+            _on_device(batch.unit_rows[units], model.device),
+            _on_device(batch.unit_tokens[units] - start, model.device),
         ),
     )  # (units, d_model)
-    return model.score(hidden, moved(batch.prior, units)), state
+    prior = _part_on_device(batch.prior, units, model.device)
+    return model.score(hidden, prior), state
+
+
+def _sequence_index(
+    batch: SequenceBatch,
+    start: int,
+    stop: int,
+    is_first: bool,
+    device: torch.device,
+) -> Tensor | None:
+    """The number of each column's sequence, (1, tokens), 0 for the state's.
+
+    None if there is one sequence a row.
+    """
+    if batch.numbers is None:
+        return None
+    numbers = batch.numbers[start:stop]
+    number_of_state = numbers[0] if is_first else batch.numbers[start - 1]
+    numbers = numbers - number_of_state
+    if not numbers[-1]:
+        return None
+    return _on_device(numbers[None], device)
+
+
+def _part_on_device(
+    values: NDArray[np.generic] | None,
+    part: Any,  # noqa: ANN401 - an index
+    device: torch.device,
+) -> Tensor | None:
+    return None if values is None else _on_device(values[part], device)
 
 
 def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
-    """Copy to the device, to a GPU asynchronously: torch keeps the pinned memory until the copy is done."""
+    """Copy to the device, to a GPU asynchronously.
+
+    torch keeps the pinned memory until the copy is done.
+    """
     tensor = torch.from_numpy(np.array(values))
-    return (
-        tensor.pin_memory().to(device, non_blocking=True)
-        if device.type == "cuda"
-        else tensor.to(device)
-    )
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def keep_freed_memory() -> None:
-    """Make glibc's malloc keep freed blocks of up to 32 MB: clearing new pages took a third of a scan's time.
+    """Make glibc's malloc keep freed blocks of up to 32 MB.
 
-    When a larger block is freed, malloc raises its limit to that size. The block here
-    is never written to, so it takes no memory.
+    Clearing new pages took a third of a scan's time. When a larger block is freed,
+    malloc raises its limit to that size. The block here is never written to, so it
+    takes no memory.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

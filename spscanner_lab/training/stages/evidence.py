@@ -35,13 +35,13 @@ from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import (
-    Batch,
+    SequenceBatch,
     TokenSequence,
     group_by_length,
     read_logits,
 )
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.scanner import Scanner
 
 
@@ -204,7 +204,7 @@ def unit_states(
     ``dtype`` is that of matrix products. Sequences are packed into one row if the
     kernels support it, else padded.
     """
-    batch = Batch.of(sequences, packed=model.kernels.packs)
+    batch = SequenceBatch.of(sequences, packed=model.kernels.packs)
 
     def moved(values: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(values).to(model.device)
@@ -220,7 +220,7 @@ def unit_states(
             sequence_index=(
                 None if batch.numbers is None else moved(batch.numbers[None])
             ),
-            at=(moved(batch.at[0]), moved(batch.at[1])),
+            at=(moved(batch.unit_rows), moved(batch.unit_tokens)),
         )
     return list(
         hidden.float().split([len(sequence.positions) for sequence in sequences])
