@@ -17,8 +17,8 @@ from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.scan_result import RankedDocument, rank_results
-from spscanner_rag.results.selection import Aggregation, check_aggregation
+from spscanner_rag.results.document_scores import Aggregation, check_aggregation
+from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
 from spscanner_rag.scan.devices import (
     Choice,
     check_names,

@@ -10,7 +10,7 @@ from spscanner_lab.evidence.questions import Document, Question
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.coverage import Spans
-from spscanner_rag.results.selection import rank
+from spscanner_rag.results.ranking import rank
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter

@@ -21,7 +21,7 @@ from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.moments import Moments
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.selection import rank
+from spscanner_rag.results.ranking import rank
 from spscanner_rag.scorers import (
     Cancelled,
     Request,

@@ -1,8 +1,8 @@
-"""The evidence sentences that retrieved units cover, whether these units are sentences, chunks or windows.
+"""The evidence sentences that retrieved units cover.
 
-An evidence sentence is found when at least half of its characters lie inside the
-retrieved units taken together. If the units are the sentences themselves, this gives
-the usual recall.
+The units may be sentences, chunks or windows. An evidence sentence is found when at
+least half of its characters lie inside the retrieved units taken together. If the units
+are the sentences themselves, this gives the usual recall.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.results.selection import rank
+from spscanner_rag.results.ranking import rank
 from spscanner_rag.text.units import Unit
 
-NEVER = np.iinfo(
-    np.int64
-).max  # the rank of a sentence that is not found: beyond every cut-off
+NEVER = np.iinfo(np.int64).max
+"""The rank of a sentence that is not found, beyond every cut-off."""
 
 
 class Spans(NamedTuple):
@@ -28,11 +27,8 @@ class Spans(NamedTuple):
     @classmethod
     def of(cls, units: Sequence[Unit]) -> "Spans":
         """The spans of units."""
-        starts, ends = (
-            np.array([(unit.start, unit.end) for unit in units], np.int64)
-            .reshape(-1, 2)
-            .T
-        )
+        starts = np.array([unit.start for unit in units], np.int64)
+        ends = np.array([unit.end for unit in units], np.int64)
         return cls(starts, ends)
 
 
@@ -45,21 +41,29 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
 def evidence_ranks(
     units: Spans, scores: NDArray[np.floating], sentences: Spans
 ) -> NDArray[np.int64]:
-    """Number of best units needed until half of each evidence sentence lies inside them, from 1: (sentences,).
+    """Number of best units that hold at least half of each sentence, from 1.
 
-    Units may overlap; among equal ``scores``, (units,), the earlier comes first.
-    `NEVER` for a sentence that all units together do not cover by half.
+    The result is (sentences,). Units may overlap; among equal ``scores``, (units,), the
+    earlier comes first. A sentence that all units together do not cover by half has
+    `NEVER`.
+
+    Examples
+    --------
+    >>> units = Spans(np.array([0, 10, 20]), np.array([10, 20, 30]))
+    >>> sentences = Spans(np.array([12, 40]), np.array([20, 50]))
+    >>> evidence_ranks(units, np.array([0.3, 0.2, 0.9]), sentences) == [3, NEVER]
+    array([ True,  True])
     """
     order = rank(np.asarray(scores, np.float64))
-    starts, ends = units.starts[order], units.ends[order]
+    starts = units.starts[order]
+    ends = units.ends[order]
     ranks = np.full(len(sentences.starts), NEVER)
-    for number, (start, end) in enumerate(
-        zip(sentences.starts, sentences.ends, strict=True)
-    ):
-        held = np.zeros(end - start, bool)
+    spans = zip(sentences.starts, sentences.ends, strict=True)
+    for number, (start, end) in enumerate(spans):
+        covered = np.zeros(end - start, bool)
         for place in np.flatnonzero((starts < end) & (ends > start)):
-            held[max(starts[place] - start, 0) : ends[place] - start] = True
-            if 2 * held.sum() >= len(held):
+            covered[max(starts[place] - start, 0) : ends[place] - start] = True
+            if 2 * covered.sum() >= len(covered):
                 ranks[number] = place + 1
                 break
     return ranks

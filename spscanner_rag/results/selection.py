@@ -1,4 +1,4 @@
-"""`Selection`, the checked arguments of every selection, and the ranking of sentences and documents."""
+"""`Selection`, the checked options of every selection."""
 
 import math
 import re
@@ -10,7 +10,6 @@ from typing import Any, Literal, Self, TypeGuard, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.words import index_words
 from spscanner_rag.results.selection_options import (
     SelectionOption,
     options_of,
@@ -19,20 +18,17 @@ from spscanner_rag.results.selection_options import (
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
-Aggregation = Literal["max", "mean", "mean_top", "sum", "logsumexp", "first", "long"]
 
-AlwaysKeep = (
-    Sequence[str] | Callable[[str], bool]
-)  # regular expressions, or a function of a sentence
+AlwaysKeep = Sequence[str] | Callable[[str], bool]
+"""Regular expressions, or a function of a sentence."""
 
-# If ``top_k`` is a share of the sentences, at least this many are kept, as in the
-# original code.
 MINIMUM_OF_A_SHARE = 10
+"""If ``top_k`` is a share of the sentences, at least this many are selected, as in the
+original code."""
 
-ELBOW_BOUNDS = (
-    1,
-    50,
-)  # the fewest and the most sentences of `top_k="elbow"`, where it names no others
+ELBOW_BOUNDS = (1, 50)
+"""The fewest and the most sentences of ``top_k="elbow"``, if it names no others."""
+
 _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 
@@ -202,41 +198,45 @@ class Selection:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
-        """Read every field from ``options`` under its own name, or the one in ``names``; errors begin with it."""
+        """Read every field from ``options``.
+
+        A field has its own name there, or the one in ``names``, with which errors then
+        begin.
+        """
+        values = {}
+        for option in fields(cls):
+            values[option.name] = options[names.get(option.name, option.name)]
         try:
-            return cls(
-                **{
-                    own.name: options[names.get(own.name, own.name)]
-                    for own in fields(cls)
-                }
-            )
+            return cls(**values)
         except ValueError as error:
-            field, colon, rest = str(error).partition(":")
-            raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
+            name, colon, message = str(error).partition(":")
+            raise ValueError(f"{names.get(name, name)}{colon}{message}") from None
 
     def keeps(self, sentence: str) -> bool:
-        """True for a sentence that is kept whatever its score: it matches ``always_keep``."""
-        if self.always_keep is None or callable(self.always_keep):
-            return self.always_keep is not None and bool(self.always_keep(sentence))
+        """True for a sentence that ``always_keep`` keeps, whatever its score."""
+        if self.always_keep is None:
+            return False
+        if callable(self.always_keep):
+            return bool(self.always_keep(sentence))
         return any(re.search(pattern, sentence) for pattern in self.always_keep)
 
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
-        """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
+        """Return how many of ``n_sentences`` ``top_k`` allows.
 
-        "elbow" ends at the steepest fall, the first of several. A share is read as the
-        decimal that the caller wrote: 0.07 of 100 is 7, although the float times 100 is
-        more.
+        ``ranked_scores`` are their scores, from the highest to the lowest. "elbow" ends
+        at the steepest fall, the first of several. A share is read as the decimal that
+        the caller wrote: 0.07 of 100 is 7, although the float times 100 is more.
+
+        Examples
+        --------
+        >>> scores = np.array([0.9, 0.85, 0.2, 0.15])
+        >>> Selection(top_k="elbow").limit(4, scores)
+        2
         """
         if self.top_k is None:
             return n_sentences
         if isinstance(self.top_k, str):
-            least, most = _elbow_bounds(self.top_k) or ELBOW_BOUNDS
-            falls = -np.diff(ranked_scores)[least - 1 : most]
-            return (
-                least + int(np.argmax(falls))
-                if len(falls)
-                else min(most, len(ranked_scores))
-            )
+            return _elbow(self.top_k, ranked_scores)
         if self.top_k >= 1:
             return min(int(self.top_k), n_sentences)
         share = math.ceil(Fraction(repr(float(self.top_k))) * n_sentences)
@@ -247,19 +247,13 @@ SELECTION_OPTIONS: dict[str, SelectionOption] = options_of(Selection)
 """The options of a selection by name, from which each program makes its own."""
 
 
-def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Score of each logit, ``1 / (1 + exp(-logit))`` in float64, without overflow at either end."""
-    values = logits.astype(np.float64)
-    tail = np.exp(-np.abs(values))
-    return np.asarray(np.where(values >= 0, 1.0, tail) / (1.0 + tail), dtype=np.float64)
-
-
-def rank(logits: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
-    """Sentence indices from the highest logit to the lowest.
-
-    Among equal ones the earlier sentence first.
-    """
-    return np.argsort(-logits, kind="stable").astype(np.int64)
+def _elbow(top_k: str, ranked_scores: NDArray[np.float64]) -> int:
+    """The number of sentences before the steepest fall within the bounds."""
+    least, most = _elbow_bounds(top_k) or ELBOW_BOUNDS
+    falls = -np.diff(ranked_scores)[least - 1 : most]
+    if not len(falls):
+        return min(most, len(ranked_scores))
+    return least + int(np.argmax(falls))
 
 
 def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
@@ -267,114 +261,8 @@ def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
     match = _ELBOW.fullmatch(top_k)
     if match is None:
         return None
-    least, most = (int(match[1]), int(match[2])) if match[1] else ELBOW_BOUNDS
+    if match[1] is None:
+        return ELBOW_BOUNDS
+    least = int(match[1])
+    most = int(match[2])
     return (least, most) if least <= most else None
-
-
-def diverse(
-    texts: Sequence[str],
-    scores: NDArray[np.float64],
-    candidates: NDArray[np.int64],
-    most: int,
-    diversity: float,
-) -> NDArray[np.int64]:
-    """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998): (picks,), in the order of picking.
-
-    The next pick of ``candidates``, best first, has the largest diversity * score - (1
-    - diversity) * (its largest cosine with a pick); vectors have each stem once,
-    weighted by rarity as in BM25. Time: picks times words.
-    """
-    words, n = index_words(texts), len(texts)
-    stem_of = np.zeros(len(words.vocabulary), np.int64)
-    for stem, numbers in enumerate(words.of_stem.values()):
-        stem_of[np.asarray(numbers, np.int64)] = stem
-    own = words.postings
-    of_posting = np.repeat(stem_of[own.words], np.diff(own.stops))
-    pairs = np.unique(
-        of_posting * max(n, 1) + own.units
-    )  # each stem of each text once, sorted by stem
-    stems, units = pairs // max(n, 1), pairs % max(n, 1)
-    frequency = np.bincount(stems, minlength=len(words.of_stem))
-    weights = (
-        np.log1p((n - frequency + 0.5) / (frequency + 0.5))[stems] ** 2
-    )  # (pairs,)
-    lengths = np.sqrt(
-        np.maximum(np.bincount(units, weights, minlength=n), 1e-12)
-    )  # (texts,)
-    values = diversity * scores[candidates]
-    repeated = np.zeros(len(candidates))
-    picks: list[int] = []
-    while len(picks) < min(most, len(candidates)):
-        place = int(np.argmax(values - (1 - diversity) * repeated))
-        pick = int(candidates[place])
-        picks.append(pick)
-        values[place] = -np.inf
-        shared = np.zeros(len(frequency), bool)
-        shared[stems[units == pick]] = True
-        products = np.bincount(units, weights * shared[stems], minlength=n)
-        repeated = np.maximum(
-            repeated, (products / (lengths * lengths[pick]))[candidates]
-        )
-    return np.array(picks, np.int64)
-
-
-def document_score(
-    logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3
-) -> float:
-    """Score a document by its sentences' logits, (sentences,).
-
-    Comparable for one question scored in the same way.
-
-    ``aggregation`` is "max": the best logit (MaxP of Dai and Callan, 2019); "mean";
-    "first": that of the first sentence (FirstP); "long": that of the document, read as
-    one unit (LongP); "mean_top": the mean of the ``top`` best logits; "sum": the sum of
-    the scores, ``sigmoid(logit)``, the expected number of relevant sentences (most
-    logits are negative, so their sum would put the longest document last); or
-    "logsumexp": between "max" and a count. Without sentences it is ``-inf`` (0 for
-    "sum"). Raises ``ValueError`` for a logit that is not finite.
-    """
-    check_aggregation(aggregation)
-    if type(top) is not int or top < 1:
-        raise ValueError(f"top is {top!r}; expected a whole number of at least 1")
-    logits = np.asarray(logits, np.float64)
-    if logits.ndim != 1 or not np.isfinite(logits).all():
-        raise ValueError(
-            f"got logits of shape {logits.shape}; expected one finite number for each"
-            " sentence"
-        )
-    if aggregation == "sum":
-        return float(sigmoid(logits).sum())
-    if not len(logits):
-        return -np.inf
-    if aggregation == "mean_top":
-        return float(np.sort(logits)[-top:].mean())
-    if aggregation == "long" and len(logits) > 1:
-        raise ValueError(
-            f'aggregation "long" got {len(logits)} logits; expected one: use'
-            ' unit="document"'
-        )
-    if aggregation in ("first", "long"):
-        return float(logits[0])
-    if aggregation == "mean":
-        return float(logits.mean())
-    best = logits.max()
-    if aggregation == "logsumexp":
-        best += np.log(np.exp(logits - best).sum())
-    return float(best)
-
-
-def check_aggregation(aggregation: str) -> None:
-    """Raise ``ValueError`` for an unknown aggregation."""
-    if aggregation not in get_args(Aggregation):
-        raise ValueError(
-            f"aggregation is {aggregation!r}; expected one of"
-            f" {', '.join(get_args(Aggregation))}"
-        )
-
-
-def best_first(scores: Sequence[float]) -> list[tuple[int, float]]:
-    """Indices and scores of documents, highest score first.
-
-    Among equal scores the earlier document first.
-    """
-    return sorted(enumerate(scores), key=lambda document: -document[1])

@@ -8,8 +8,8 @@ import numpy as np
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.scan_result import Together
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.ranking import sigmoid
+from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval.block_units import units_of_blocks
 from spscanner_rag.retrieval.hits import Hit
 from spscanner_rag.retrieval.joined_text import JoinedText

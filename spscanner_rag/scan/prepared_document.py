@@ -6,7 +6,7 @@ from functools import cached_property
 from sys import getsizeof
 
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
-from spscanner_rag.results.sentences import Located
+from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.units import Unit

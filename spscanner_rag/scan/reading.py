@@ -13,7 +13,7 @@ from spscanner_rag.lexical.lexical_scores import LexicalStatistics, MatchOptions
 from spscanner_rag.lexical.match import match_query, query_features
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words
-from spscanner_rag.results.sentences import Located
+from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.prepared_document import PreparedDocument

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.results.sentences import Located
+from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.text.units import Unit
 

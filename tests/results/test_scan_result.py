@@ -1,11 +1,7 @@
 """What `ScanResult` holds, refuses and returns."""
 
 import copy
-import html
-import json
 import pickle
-import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,13 +11,11 @@ from hypothesis import strategies as st
 
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.apps.pages.report import profile_of
-from spscanner_rag.files.documents import PageStart, TextFile
-from spscanner_rag.results.sentences import counted
-from spscanner_rag.text.blocks import Block
-from spscanner_rag.text.escaping import visible
 from tests.fakes import result_of, words
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
+
+
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
 
 
@@ -52,33 +46,6 @@ def test_context_joins_neighbours_as_they_stand_and_marks_gaps(
     assert result.context(top_k=2) == "Anne signed it.\nNobody answered!"
     assert result.context(top_k=1, context=1) == "Anne signed it.  The captain left."
     assert result.context() == TEXT
-
-
-def test_passages_of_a_file_know_their_place() -> None:
-    blocks = (Block(0, 15, "heading", level=1, title="The\x1b treaty"),)
-    guide = make(document=TextFile("guide.md", TEXT, blocks))
-    assert [one.cite() for one in guide.select(top_k=2)] == [
-        "guide.md, The\\x1b treaty"
-    ] * 2
-    pages = (PageStart(0, 1, "iv"), PageStart(36, 2, "1"))
-    paged = make(document=TextFile("a.pdf", TEXT, blocks, pages))
-    first, last = pickle.loads(pickle.dumps(paged)).select(top_k=2)
-    assert (first.source, first.page, first.headings) == (
-        "a.pdf",
-        "iv",
-        ("The\x1b treaty",),
-    )
-    assert last.cite() == "a.pdf, page 1"
-    assert paged.context(cite=True) == f"{TEXT} [1]\n\n[1] a.pdf, page iv"
-    assert (
-        paged.context(2, cite=True)
-        == "Anne signed it. [1]\nNobody answered! [2]\n\n[1] a.pdf, page iv\n[2] a.pdf,"
-        " page 1"
-    )
-    assert (
-        make().context(1, cite=True) == "Anne signed it. [1]\n\n[1] characters 0 to 15"
-    )
-    assert make().context(threshold=1.0, cite=True) == ""
 
 
 def test_nothing_in_nothing_out(empty: ScanResult) -> None:
@@ -187,9 +154,6 @@ def test_repr_never_holds_the_document() -> None:
     assert repr(Passage("a", 0, 1, 0.6)) == "Passage('a', start=0, end=1, score=0.6)"
 
 
-# Blocks
-
-
 @pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
 def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
     with pytest.raises(
@@ -197,70 +161,6 @@ def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
         match=r"blocks: got shape .* for 3 sentences; expected one number for each",
     ):
         make(blocks=blocks)
-
-
-# Forms for other programs
-
-
-HOSTILE = "Lone \ud800, \x1b[31m and </script>."
-
-
-def hostile(logits: list[float]) -> ScanResult:
-    sentences = [f"{HOSTILE} {number}" for number in range(len(logits))]
-    return result_of(sentences, logits, "  ", query="Who \ud800?", tokens_read=9)
-
-
-LOGITS = st.lists(st.floats(-30, 30, width=32), max_size=8)
-
-
-@given(LOGITS)
-def test_json_gives_back_every_sentence(logits: list[float]) -> None:
-    result = hostile(logits)
-    written = result.to_json()
-    assert written.isascii()
-    assert json.loads(written) == result.to_dict()
-    assert json.loads(result.to_json(offsets="bytes")) == result.to_dict("bytes")
-    assert {
-        name: value for name, value in result.to_dict().items() if name != "sentences"
-    } == {
-        "query": "Who \ud800?",
-        "characters": len(result.text),
-        "tokens_read": 9,
-        "answerable": None,
-    }
-    for described, sentence in zip(
-        result.to_dict()["sentences"], result.sentences, strict=True
-    ):
-        assert (
-            result.text[described["start"] : described["end"]]
-            == described["text"]
-            == sentence.text
-        )
-        assert (described["score"], described["logit"]) == (
-            sentence.score,
-            sentence.logit,
-        )
-    assert "\n" in result.to_json(indent=1)
-
-
-def test_a_data_frame_has_a_row_for_each_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("pandas")
-    result = hostile([1.0, 3.0, -2.0, 3.0])
-    frame = result.to_pandas()
-    assert list(frame.columns) == ["text", "start", "end", "logit", "score", "rank"]
-    assert frame["text"].tolist() == [sentence.text for sentence in result.sentences]
-    assert frame["rank"].tolist() == [3, 1, 4, 2]
-    frame.loc[0, "logit"] = 9.0  # a copy: the result is unchanged
-    assert result.logits[0] == 1.0
-    assert hostile([]).to_pandas().empty
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]"'):
-        result.to_pandas()
-
-
-# Counted tokens
 
 
 def with_counter(**options: object) -> ScanResult:
@@ -297,39 +197,6 @@ def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
     assert again.logits.tolist() == result.logits.tolist()
 
 
-# In a notebook
-
-
-def test_a_notebook_shows_the_best_sentences_and_nothing_acts() -> None:
-    sentences = [
-        f"{number} <script>alert(1)</script> \x1b[31m \ud800 &lt;"
-        for number in range(30)
-    ]
-    result = result_of(sentences, range(30), "\n", query=sentences[0], tokens_read=7)
-    page = result._repr_html_()
-    assert set(re.findall(r"<(\w+)[^>]*>", page)) == {
-        "div",
-        "b",
-        "ol",
-        "li",
-        "i",
-        "code",
-    }
-    assert {*re.findall(r'([\w-]+)="', page)} == {"style", "dir"}
-    best = result.select(10, order="score")
-    text = html.unescape(re.sub(r"<[^>]*>", "", page))
-    assert all(
-        f"{one.score:.3f} {visible(one.text)} {one.cite()}" in text for one in best
-    )
-    assert visible(sentences[19]) not in text
-    assert "30 sentences · 7 tokens read" in text
-    assert (
-        len(result_of(["\x1b" * 100_000], [0], query="q" * 100_000)._repr_html_())
-        < 20_000
-    )
-    assert "0 sentences" in result_of([], [])._repr_html_()
-
-
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.floats(-5, 5, width=32)), max_size=20),
     st.integers(1, 50),
@@ -350,36 +217,3 @@ def test_the_profile_has_the_best_score_of_parts(
             expected[part] = max(expected[part], one.score)
     if parts <= len(result.text):  # otherwise a character is wider than a part
         assert profile_of(result, parts).tolist() == pytest.approx(expected)
-
-
-TEXTS = [
-    "",
-    "Plain text.",
-    "Grüße aus Köln",
-    "東京 is a city",
-    "A 🦊 ran, 🐕 too.",
-    "one \ud800 half",
-    "é🦊\udfff",
-]
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_offsets_are_those_of_what_is_encoded(text: str) -> None:
-    all_of_them = np.arange(len(text) + 1)
-    whole = text.encode("utf-16", "surrogatepass").decode(
-        "utf-16", "replace"
-    )  # U+FFFD for half a pair
-    assert counted(text, all_of_them, "characters").tolist() == all_of_them.tolist()
-    for unit, encoding, size in (("bytes", "utf-8", 1), ("utf16", "utf-16-le", 2)):
-        expected = [
-            len(whole[:offset].encode(encoding)) // size for offset in all_of_them
-        ]
-        assert counted(text, all_of_them, unit).tolist() == expected  # type: ignore[arg-type]
-
-
-def test_another_way_of_counting_is_refused() -> None:
-    with pytest.raises(
-        ValueError,
-        match="offsets: got 'lines'; expected one of characters, utf16, bytes",
-    ):
-        counted("a", np.array([0]), "lines")  # type: ignore[arg-type]

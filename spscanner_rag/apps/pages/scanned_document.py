@@ -14,8 +14,8 @@ import numpy as np
 from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.files.reading import bytes_of
 from spscanner_rag.results import Passage, ScanResult, Selection
-from spscanner_rag.results.scan_result import Together
-from spscanner_rag.results.sentences import Offsets, counted
+from spscanner_rag.results.offsets import Offsets, convert_offsets
+from spscanner_rag.results.together import Together
 from spscanner_rag.text.escaping import csv_cell, markdown_text
 
 COLUMNS = (
@@ -179,7 +179,7 @@ def _passages(
     places = np.array(
         [(each.start, each.end) for each in scanned.passages], np.int64
     ).reshape(-1, 2)
-    spans = counted(scanned.document.text, places, offsets).tolist()
+    spans = convert_offsets(scanned.document.text, places, offsets).tolist()
     for passage, (start, end) in zip(scanned.passages, spans, strict=True):
         rank = scanned.ranks.get(passage.start)
         yield {

@@ -29,7 +29,7 @@ from spscanner_rag.apps.pages.scanned_document import (
     is_unclear,
 )
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.results.token_budget import runs
+from spscanner_rag.results.neighbours import runs_of
 from spscanner_rag.scorers import Progress as TokensRead
 from spscanner_rag.text.escaping import encodable, one_line
 
@@ -160,7 +160,7 @@ def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
     """
     chosen = sorted(map(scanned.number, scanned.passages))
     found = {
-        number: run for run in runs(chosen) for number in range(run[0], run[1] + 1)
+        number: run for run in runs_of(chosen) for number in range(run[0], run[1] + 1)
     }
     ordered: dict[tuple[int, int], int] = {}
     for number in map(scanned.number, scanned.picks):

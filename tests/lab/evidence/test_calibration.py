@@ -18,7 +18,7 @@ from spscanner_lab.evidence.calibration import (
     from_filled,
     reliability,
 )
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.ranking import sigmoid
 
 sentences = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
 few_scores = st.lists(

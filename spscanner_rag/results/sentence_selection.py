@@ -1,0 +1,162 @@
+"""Select the best sentences of a text, and make passages of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.results.diversity import diverse
+from spscanner_rag.results.neighbours import Blocks, runs_of, with_neighbours
+from spscanner_rag.results.passages import Located, Passage
+from spscanner_rag.results.ranking import rank
+from spscanner_rag.results.selection import Order, Selection
+from spscanner_rag.results.token_budget import TokenBudget
+from spscanner_rag.text.token_counts import CountTokens
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSelector:
+    """Selects among the scored sentences of one text.
+
+    `picks` finds the sentences that a selection asks for, best first, and `passages`
+    adds their neighbours and fits them into the budget.
+    """
+
+    text: str
+    starts: NDArray[np.int64]  # (n,) of the sentences
+    ends: NDArray[np.int64]  # (n,)
+    logits: NDArray[np.float32]  # (n,)
+    scores: NDArray[np.float64]  # (n,)
+    blocks: Blocks
+    document: Located | None = None
+
+    def picks(
+        self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
+    ) -> NDArray[np.int64]:
+        """Indices of the selected sentences, in the order of selecting: (picks,).
+
+        The budget does not apply yet. ``owners``, (n,), has the index of each
+        sentence's text, for ``selection.top_k_per_text``.
+        """
+        picks = self._best(selection, owners)
+        if selection.always_keep is None:
+            return picks
+        matching = []
+        for number, sentence in enumerate(self._sentence_texts()):
+            if selection.keeps(sentence):
+                matching.append(number)
+        first = np.array(matching, np.int64)[rank(self.logits[matching])]
+        return np.concatenate([first, picks[~np.isin(picks, first)]])
+
+    def passages(
+        self,
+        picks: NDArray[np.int64],
+        selection: Selection,
+        count_tokens: CountTokens | None,
+    ) -> tuple[Passage, ...]:
+        """The passages of ``picks``, best first, and of their neighbours.
+
+        They fit the selection's budget, if it has one, by ``count_tokens``.
+        """
+        if selection.max_tokens is None or count_tokens is None:
+            sentences = with_neighbours(picks, selection.context, self.blocks)
+        else:
+            sentences = self._within_budget(
+                picks, selection.context, selection.max_tokens, count_tokens
+            )
+        return self._as_passages(sentences, selection.order, selection.merge)
+
+    def _best(
+        self, selection: Selection, owners: NDArray[np.integer[Any]] | None
+    ) -> NDArray[np.int64]:
+        """The sentences that the scores select, in the order of selecting: (picks,)."""
+        ranked = rank(self.logits)
+        if owners is not None and selection.top_k_per_text is not None:
+            ranked = _best_of_each_text(ranked, owners, selection.top_k_per_text)
+        scores = self.scores[ranked]
+        limit = selection.limit(len(self.logits), scores)
+        if selection.threshold is not None:
+            ranked = ranked[scores >= selection.threshold]
+        picks = ranked[:limit]
+        if selection.diversity == 1:
+            return picks
+        return diverse(
+            self._sentence_texts(),
+            self.scores,
+            ranked,
+            len(picks),
+            selection.diversity,
+        )
+
+    def _sentence_texts(self) -> list[str]:
+        texts = []
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            texts.append(self.text[start:end])
+        return texts
+
+    def _within_budget(
+        self,
+        picks: NDArray[np.int64],
+        context: int,
+        max_tokens: int,
+        count_tokens: CountTokens,
+    ) -> list[int]:
+        """The picks and neighbours that fit the budget, in document order."""
+        budget = TokenBudget(
+            self.text, self.starts, self.ends, self.blocks, max_tokens, count_tokens
+        )
+        budget.fill(picks.tolist(), context)
+        return budget.shrink(
+            lambda sentences: self._most_tokens(sentences, count_tokens)
+        )
+
+    def _most_tokens(self, sentences: list[int], count_tokens: CountTokens) -> int:
+        """The largest token count of all forms that a caller can ask for.
+
+        So all forms select the same sentences.
+        """
+        joined = set()
+        apart = []
+        for merge in (False, True):
+            for order in ("document", "score"):
+                passages = self._as_passages(sentences, order, merge)
+                texts = [passage.text for passage in passages]
+                joined.add("\n".join(texts))
+            apart.append(sum(map(count_tokens, texts)))
+        return max(*map(count_tokens, joined), *apart)
+
+    def _as_passages(
+        self, sentences: list[int], order: Order, merge: bool
+    ) -> tuple[Passage, ...]:
+        """Sentences, ascending, as passages.
+
+        With ``merge``, there is one passage for each run of neighbours.
+        """
+        if merge:
+            runs = runs_of(sentences, self.blocks)
+        else:
+            runs = [(number, number) for number in sentences]
+        if order == "score":
+            runs.sort(key=lambda run: -float(self.logits[run[0] : run[1] + 1].max()))
+        return tuple(self._passage(first, last) for first, last in runs)
+
+    def _passage(self, first: int, last: int) -> Passage:
+        """The passage from one sentence to another."""
+        start = int(self.starts[first])
+        end = int(self.ends[last])
+        score = float(self.scores[first : last + 1].max())
+        passage = Passage(self.text[start:end], start, end, score)
+        return passage if self.document is None else passage.within(self.document)
+
+
+def _best_of_each_text(
+    ranked: NDArray[np.int64], owners: NDArray[np.integer[Any]], most: int
+) -> NDArray[np.int64]:
+    """The best sentences of each text, in the order of ``ranked``, (n,)."""
+    # Places in the ranking, grouped by text, best first in each.
+    by_text = np.argsort(owners[ranked], kind="stable")
+    sorted_owners = owners[ranked][by_text]
+    first_of_text = np.searchsorted(sorted_owners, sorted_owners)
+    place_in_text = np.arange(len(ranked)) - first_of_text
+    return ranked[np.sort(by_text[place_in_text < most])]
