@@ -156,9 +156,8 @@ def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
 
 @pytest.mark.parametrize("extra", sorted(set(extras()) - NOT_FOR_USERS))
 def test_code_stands_behind_every_requirement(extra: str) -> None:
-    asked = packages(extra) - {
-        "h11"
-    }  # uvicorn's dependency, listed for its minimum version
+    # uvicorn's dependency, listed for its minimum version
+    asked = packages(extra) - {"h11"}
     assert {
         name for name in asked if import_name(name) not in imported_by_the_code()
     } == set()

@@ -363,9 +363,8 @@ def test_progress_of_a_scan(tiny_checkpoint: Path, segment_tokens: int) -> None:
         QUERY, TEXT, progress=lambda done, total: steps.append((done, total))
     )
     dones, totals = zip(*steps, strict=True)
-    assert (
-        len(set(totals)) == 1
-    )  # for a single scan, the total is known from the beginning
+    # for a single scan, the total is known from the beginning
+    assert len(set(totals)) == 1
     assert dones[-1] == totals[0]
     assert all(
         0 < later - before <= segment_tokens

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.results.selection import Aggregation
+from spscanner_rag.results.document_scores import Aggregation
 
 LIBRARY = (
     "Tidewater is a validation library for Python. A model is a class, and its fields"
@@ -77,10 +77,11 @@ def test_ranked_documents_have_their_passages(bundled: Scanner) -> None:
     passages = best.passages(2)
     assert any("frogs" in passage.text for passage in passages)
     assert [SNAKES[p.start : p.end] for p in passages] == [p.text for p in passages]
+    # of sentence-transformers' CrossEncoder.rank
     item = {
         "corpus_id": 1,
         "score": best.score,
-    }  # of sentence-transformers' CrossEncoder.rank
+    }
     assert best.to_dict() == item
     assert best.to_dict(return_documents=True) == item | {"text": SNAKES}
 

@@ -23,9 +23,8 @@ def drawn(kind: str, seed: int, size: int) -> str:
 
 DOCUMENTS = st.lists(
     st.one_of(
-        st.text(
-            st.characters(), max_size=20
-        ),  # any code points, lone surrogates among them
+        # any code points, lone surrogates among them
+        st.text(st.characters(), max_size=20),
         st.sampled_from(
             [
                 "The keeper signed the treaty. ",

@@ -79,9 +79,8 @@ def main() -> int:
         check=False,
     )
     sys.stdout.write(done.stdout)
-    warned = (
-        "griffe: " in done.stdout
-    )  # a warning about a docstring, which strict mode ignores
+    # a warning about a docstring, which strict mode ignores
+    warned = "griffe: " in done.stdout
     broken = [] if done.returncode else broken_links(HTML)
     sys.stdout.writelines(f"{link}\n" for link in broken)
     return 1 if done.returncode or warned or broken else 0
@@ -100,9 +99,8 @@ def collect_pages() -> None:
         target.parent.mkdir(exist_ok=True)
         text = page.read_text(encoding="utf-8")
         if page.parent.name == "bundled":
-            text = re.sub(
-                r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL
-            )  # metadata for the Hub
+            # metadata for the Hub
+            text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
         target.write_text(relinked(text, page, target, places), encoding="utf-8")
 
 

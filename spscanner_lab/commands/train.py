@@ -53,9 +53,8 @@ def train(
     from spscanner_rag.system.threads import use_threads
 
     if workers:
-        os.environ.setdefault(
-            "TOKENIZERS_PARALLELISM", "false"
-        )  # parallel tokenizers do not survive a fork
+        # parallel tokenizers do not survive a fork
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     use_threads(threads)
     numbers = read_recipe(recipe)
     files = RunFiles(data or [], validation or [], out, base, config)
@@ -132,7 +131,8 @@ class TrainingView:
     def __init__(self, steps: int, enabled: bool) -> None:
         from spscanner_rag.apps.pages.terminal import progress_bars
 
-        self._steps, self._enabled = steps, enabled
+        self._steps = steps
+        self._enabled = enabled
         self.bar = progress_bars(None if enabled else False)
         self._console = self.bar.console
         self._task = self.bar.add_task("training", total=steps)

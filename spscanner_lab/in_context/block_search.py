@@ -56,7 +56,8 @@ class BlockSearch(Baseline):
     ) -> None:
         super().__init__(unit)
         if isinstance(model, BlockSearchModel):
-            self.model, self.name = model, "blocksearch"
+            self.model = model
+            self.name = "blocksearch"
         else:
             self.name = f"blocksearch:{model}"
             place = str(choose(device, "float32").device)
@@ -111,9 +112,8 @@ class BlockSearch(Baseline):
 class Found(NamedTuple):
     """The documents found for a query."""
 
-    best: NDArray[
-        np.int64
-    ]  # (at most BEST,) numbers of documents, the most probable code first
+    # (at most BEST,) numbers of documents, the most probable code first
+    best: NDArray[np.int64]
     log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
     routing: NDArray[np.float64]  # (documents,): R, which orders all others
 
@@ -172,10 +172,10 @@ def search(
         digits_of(code): number for number, code in enumerate(documents.codes.tolist())
     }
     read = model.read_queries(model.query_ids(query), documents)
-    routing, keys = read.routing[0].double().cpu().numpy(), read.keys
-    found: list[tuple[float, tuple[int, ...]]] = [
-        (0.0, ())
-    ]  # negative log-probabilities and their prefixes
+    routing = read.routing[0].double().cpu().numpy()
+    keys = read.keys
+    # negative log-probabilities and their prefixes
+    found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     logits = read.logits[:, -1]
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
@@ -195,7 +195,8 @@ def search(
             )
             before = [(key[rows], value[rows]) for key, value in keys]
             further = model.read_queries(tokens, documents, before, read.selected)
-            logits, keys = further.logits[:, -1], further.keys
+            logits = further.logits[:, -1]
+            keys = further.keys
     numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
     return Found(numbers, np.array([-cost for cost, _ in found[:best]]), routing)
 

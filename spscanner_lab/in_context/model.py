@@ -26,20 +26,20 @@ from spscanner_rag.text.surrogates import replace_surrogates
 
 DIGITS: Final = 4
 MOST_DOCUMENTS: Final = 10**DIGITS
-DOCUMENT_TOKENS: Final = (
-    300  # in a document, including its codes; the positions of a query begin here
-)
+# in a document, including its codes; the positions of a query begin here
+DOCUMENT_TOKENS: Final = 300
 
 INSTRUCTION: Final = (
     "Given a web search query, retrieve relevant passages that answer the query"
 )
 
 Attention = Literal["ssmax", "sink", "plain"]
+# first s_L or b_L (table 6); "plain" has none
 STARTS: Final = {
     "ssmax": 0.43,
     "sink": 14.0,
     "plain": 1.0,
-}  # first s_L or b_L (table 6); "plain" has none
+}
 
 SETTINGS_FILE: Final = "block_search.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -200,9 +200,8 @@ class Read(NamedTuple):
     logits: Tensor  # (queries, tokens, ten digits)
     keys: QueryKeys  # of all their tokens so far
     routing: Tensor  # (queries, documents): R
-    selected: (
-        Tensor | None
-    )  # documents that the layers above attend to, for `read_queries`; None for all
+    # documents that the layers above attend to, for `read_queries`; None for all
+    selected: Tensor | None
 
 
 class Attended(NamedTuple):
@@ -216,9 +215,8 @@ class Attended(NamedTuple):
     factor: Tensor  # of the scores
 
 
-Watch = Callable[
-    [int, Attended, Tensor | None], None
-]  # takes a layer, and its tokens' places; None: all
+# takes a layer, and its tokens' places; None: all
+Watch = Callable[[int, Attended, Tensor | None], None]
 
 
 class BlockSearchModel(nn.Module):
@@ -232,10 +230,13 @@ class BlockSearchModel(nn.Module):
     def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings) -> None:  # noqa: ANN401
         super().__init__()
         layers = len(decoder.model.layers)
-        self.decoder, self.layout, self.settings = decoder, layout, settings
+        self.decoder = decoder
+        self.layout = layout
+        self.settings = settings
+        # s_L or b_L
         self.scalars = nn.Parameter(
             torch.full((layers,), STARTS[self.settings.attention])
-        )  # s_L or b_L
+        )
         self.gate: Gate | None = None  # of the current training step
         if not 0 <= self.settings.routing_layer < layers:
             raise ValueError(
@@ -258,10 +259,8 @@ class BlockSearchModel(nn.Module):
         ``ValueError`` for another architecture, or for a tokenizer without digits or
         end token.
         """
-        library, place = (
-            import_extra("transformers", "in-context retrieval", "baselines"),
-            Path(folder),
-        )
+        library = import_extra("transformers", "in-context retrieval", "baselines")
+        place = Path(folder)
         # without an explicit trust_remote_code, transformers asks at a prompt
         own = {"local_files_only": True, "trust_remote_code": False}
         config = library.AutoConfig.from_pretrained(place, **own)
@@ -274,10 +273,8 @@ class BlockSearchModel(nn.Module):
                 f"{place}: there is no {TOKENIZER_FILE}; expected a Qwen3 model's"
                 " folder"
             )
-        tokenizer, end = (
-            Tokenizer.from_file(str(place / TOKENIZER_FILE)),
-            config.eos_token_id,
-        )
+        tokenizer = Tokenizer.from_file(str(place / TOKENIZER_FILE))
+        end = config.eos_token_id
         layout = Layout.of(
             tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end
         )
@@ -322,9 +319,8 @@ class BlockSearchModel(nn.Module):
         ids = pad_sequence(
             [torch.from_numpy(row) for row, _ in laid_out], batch_first=True
         ).to(self.device)
-        filled = (
-            torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
-        )  # (documents, tokens)
+        # (documents, tokens)
+        filled = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
         layers = self.decoder.model(
             input_ids=ids, use_cache=True
         ).past_key_values.layers
@@ -355,17 +351,15 @@ class BlockSearchModel(nn.Module):
         first = DOCUMENT_TOKENS + (before[0][0].shape[2] if before else 0)
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
-        routing, kept = torch.empty(0), QueryKeys()
-        attended, places = (
-            documents.documents,
-            None,
-        )  # a layer's documents, their tokens' places; None: all
+        routing = torch.empty(0)
+        kept = QueryKeys()
+        # a layer's documents, their tokens' places; None: all
+        attended = documents.documents
+        places = None
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
-                attended, places = (
-                    len(selected),
-                    torch.isin(documents.document_of, selected).nonzero()[:, 0],
-                )
+                attended = len(selected)
+                places = torch.isin(documents.document_of, selected).nonzero()[:, 0]
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
                 key, value = (
@@ -426,10 +420,8 @@ class BlockSearchModel(nn.Module):
         positions: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
-        attention, shape = (
-            layer.self_attn,
-            (*hidden.shape[:2], -1, layer.self_attn.head_dim),
-        )
+        attention = layer.self_attn
+        shape = (*hidden.shape[:2], -1, layer.self_attn.head_dim)
         read = layer.input_layernorm(hidden)
         query = attention.q_norm(attention.q_proj(read).view(shape)).transpose(1, 2)
         key = attention.k_norm(attention.k_proj(read).view(shape)).transpose(1, 2)
@@ -476,7 +468,8 @@ def query_attention(
         gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
         weights = weights * (1 - share + share * gate)
     weights = weights.to(values.dtype)
-    of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
+    of_documents = weights[..., : keys.shape[1]]
+    of_own = weights[..., keys.shape[1] :]
     mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
     mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
     return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(
@@ -498,13 +491,11 @@ def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Ten
 class Dilution(NamedTuple):
     """What a query reads in each layer at its last token, which predicts the first digit (section 4.1)."""
 
-    any_head: list[
-        bool
-    ]  # R_any: whether at least one head ranks a gold document first by MaxSim
+    # R_any: whether at least one head ranks a gold document first by MaxSim
+    any_head: list[bool]
     all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
-    gold_share: list[
-        float
-    ]  # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
+    # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
+    gold_share: list[float]
 
 
 @torch.inference_mode()
@@ -519,7 +510,8 @@ def dilution(
     + the rest; of several ``gold`` documents, any may be first, and all are in a_G.
     Layers above the routing layer see what it selected.
     """
-    document_of, found = documents.document_of, Dilution([], [], [])
+    document_of = documents.document_of
+    found = Dilution([], [], [])
     is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
 
     def watch(layer: int, seen: Attended, places: Tensor | None) -> None:
@@ -539,9 +531,8 @@ def dilution(
         whole, part = (
             (mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold)
         )
-        similar = max_similarities(scores, document_of[every], documents.documents)[
-            0
-        ]  # (heads, documents)
+        # (heads, documents)
+        similar = max_similarities(scores, document_of[every], documents.documents)[0]
         found.any_head.append(bool(set(similar.argmax(-1).tolist()) & set(gold)))
         found.all_heads.append(int(similar.sum(0).argmax()) in gold)
         found.gold_share.append(float(part / whole))

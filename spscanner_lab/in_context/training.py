@@ -42,10 +42,11 @@ tenth, where the table names only the warm-up; sinks learn at the rate of all we
 not at 1e-3, and act on every token of a query, where table 6 has rows 0, 1 and 2.
 """
 
-TOGETHER: Final = (
-    16  # queries that share a corpus, as on each of the paper's 8 GPUs: 256 documents
-)
-FEWEST, MOST = 128, 5000  # N_0 and the largest N_eff of the sink (table 6)
+# queries that share a corpus, as on each of the paper's 8 GPUs: 256 documents
+TOGETHER: Final = 16
+# N_0 and the largest N_eff of the sink (table 6)
+FEWEST = 128
+MOST = 5000
 
 
 class Batch(NamedTuple):
@@ -54,9 +55,8 @@ class Batch(NamedTuple):
     texts: list[str]
     codes: list[int]
     questions: list[str]
-    columns: list[
-        list[int]
-    ]  # the documents of each query's column, the right one first
+    # the documents of each query's column, the right one first
+    columns: list[list[int]]
     teacher: list[Sequence[float]]  # a score for each document of a column
 
 
@@ -116,7 +116,9 @@ class InContextObjective:
         recipe: Recipe,
         auxiliary_weight: float = 0.5,
     ) -> None:
-        self._passages, self._layout, self._recipe = passages, layout, recipe
+        self._passages = passages
+        self._layout = layout
+        self._recipe = recipe
         self._auxiliary_weight = auxiliary_weight
 
     @property
@@ -138,7 +140,8 @@ class InContextObjective:
         self, model: BlockSearchModel, examples: Sequence[tuple[int, PassageColumn]]
     ) -> Iterator[Tensor]:
         """The losses of groups of columns that see each other's passages, weighted so that their sum is a mean."""
-        recipe, step = self._recipe, examples[0][0] // len(examples)
+        recipe = self._recipe
+        step = examples[0][0] // len(examples)
         draw = random.Random(f"{recipe.seed}-{step}")
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
         rising = self._auxiliary_weight * min(
@@ -162,9 +165,8 @@ def batch_loss(
     device = model.device
     documents = model.read_documents(batch.texts, batch.codes)
     queries = [model.query_ids(question)[0] for question in batch.questions]
-    codes = torch.tensor(
-        [digits_of(code) for code in batch.codes], device=device
-    )  # (documents, DIGITS)
+    # (documents, DIGITS)
+    codes = torch.tensor([digits_of(code) for code in batch.codes], device=device)
     right = codes[[column[0] for column in batch.columns]]
     logits = digits_after(model, queries, documents, right[:, :-1])
     loss = F.cross_entropy(logits.flatten(0, 1), right.flatten())
@@ -199,12 +201,10 @@ def auxiliary_targets(
     begins = torch.cat(
         [torch.ones_like(same[..., :1]), same[..., :-1].cumprod(-1).bool()], -1
     )
-    digits = F.one_hot(candidates, 10).to(
-        weights.dtype
-    )  # (queries, candidates, DIGITS, 10)
-    sums = ((weights[:, :, None] * begins)[..., None] * digits).sum(
-        1
-    )  # (queries, DIGITS, 10)
+    # (queries, candidates, DIGITS, 10)
+    digits = F.one_hot(candidates, 10).to(weights.dtype)
+    # (queries, DIGITS, 10)
+    sums = ((weights[:, :, None] * begins)[..., None] * digits).sum(1)
     total = sums.sum(-1, keepdim=True)
     return sums / total.clamp_min(1e-12), total[..., 0] > 0
 
@@ -233,15 +233,13 @@ def digits_after(
     Each query, (tokens,), is a row of one batch, followed by the first ``digits``,
     (queries, digits), of a code.
     """
-    tokens = torch.tensor(model.layout.digits, device=model.device)[
-        digits
-    ]  # (queries, digits)
+    # (queries, digits)
+    tokens = torch.tensor(model.layout.digits, device=model.device)[digits]
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)
     read = model.read_queries(pad_sequence(rows, batch_first=True), documents)
-    places = last[:, None] + torch.arange(
-        digits.shape[1] + 1, device=model.device
-    )  # (queries, digits + 1)
+    # (queries, digits + 1)
+    places = last[:, None] + torch.arange(digits.shape[1] + 1, device=model.device)
     return read.logits.gather(1, places[..., None].expand(-1, -1, 10))
 
 

@@ -5,6 +5,5 @@
 
 from collections.abc import Callable
 
-Notify = Callable[
-    [str], object
-]  # called with messages about lengthy work before the first step
+# called with messages about lengthy work before the first step
+Notify = Callable[[str], object]

@@ -21,32 +21,31 @@ from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
 from spscanner_rag.encoder.bert import Bert, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.cross_windows import (SentenceTokens, windows_around)
-from spscanner_rag.encoder.token_windows import (WINDOW_TOKENS, TokenizedSentences)
+from spscanner_rag.encoder.cross_windows import SentenceTokens, windows_around
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.encoder.token_windows import WINDOW_TOKENS, TokenizedSentences
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 LEARNING_RATE = 5e-5
-FIRST_SCALE, FIRST_THRESHOLD = 20.0, 0.5
-STRETCH_TOKENS = (
-    2000  # of the sentences around evidence among which a question must find its own
-)
+FIRST_SCALE = 20.0
+FIRST_THRESHOLD = 0.5
+# of the sentences around evidence among which a question must find its own
+STRETCH_TOKENS = 2000
 MOST_QUESTIONS = 10  # asked of one stretch
 # sentences; a question with more is left out, since it looks for none of them alone
 MOST_EVIDENCE = 60
-ENCODER_THRESHOLD_WEIGHT, CROSS_THRESHOLD_WEIGHT = 0.2, 0.5
-QUESTIONS, WINDOWS = (
-    4,
-    5,
-)  # questions in a step of the cross-reader, and windows read for each
+ENCODER_THRESHOLD_WEIGHT = 0.2
+CROSS_THRESHOLD_WEIGHT = 0.5
+# questions in a step of the cross-reader, and windows read for each
+QUESTIONS = 4
+WINDOWS = 5
 NOISE = 0.03  # standard deviation of the noise on the cosines that choose wrong windows
-PLAIN = (
-    SDPBackend.MATH
-)  # the gradient of the fused attention takes four times as long on a CPU
+# the gradient of the fused attention takes four times as long on a CPU
+PLAIN = SDPBackend.MATH
 _DRAWN = 200  # sentences around which windows may be laid
 
 
@@ -57,9 +56,8 @@ class Asked(NamedTuple):
     relevant: NDArray[np.int64]
 
 
-Read = tuple[
-    list[list[int]], list[Asked]
-]  # of a document or a part of it: sentences as token ids; questions
+# of a document or a part of it: sentences as token ids; questions
+Read = tuple[list[list[int]], list[Asked]]
 Source = list[Read]
 
 
@@ -73,7 +71,9 @@ def stretch_of(source: Source, rng: random.Random) -> Read:
     answered = [question for question in questions if len(question.relevant)]
     chosen = rng.choice(answered)
     first = int(rng.choice(chosen.relevant.tolist()))
-    stop, tokens, before = first + 1, len(sentences[first]), rng.random()
+    stop = first + 1
+    tokens = len(sentences[first])
+    before = rng.random()
     while tokens < STRETCH_TOKENS and (first or stop < len(sentences)):
         if first and (stop == len(sentences) or rng.random() < before):
             first -= 1
@@ -133,7 +133,8 @@ def read_sources(
 
 def _read(document: Document, encoder: TokenEncoder) -> Read:
     units = SentenceSegmenter().segment(document.text)
-    spans, asked = Spans.of(units), []
+    spans = Spans.of(units)
+    asked = []
     for question in document.questions:
         relevant = np.flatnonzero(
             relevant_units(spans.starts, spans.ends, question.evidence)
@@ -162,12 +163,10 @@ class Finetuning(nn.Module, ABC):
     ) -> None:
         super().__init__()
         compute_in_forks()
-        self.file, self.sources, self.seed, self.own = (
-            file,
-            sources,
-            seed,
-            nn.ParameterDict(own),
-        )
+        self.file = file
+        self.sources = sources
+        self.seed = seed
+        self.own = nn.ParameterDict(own)
         kept = restored(file.weights)
         self._held = nn.ParameterList(
             kept[name].float().clone() for name in file.shape.tensors()
@@ -257,11 +256,13 @@ class EncoderTraining(Finetuning):
         """The mean loss of the questions of two stretches."""
         source = self.sources[rng.choice(sorted(self.sources))]
         stretches = [stretch_of(source, rng) for _ in range(2)]
-        bert, scale = Bert(self.file.shape, self.weights), self.own["scale"].exp()
+        bert = Bert(self.file.shape, self.weights)
+        scale = self.own["scale"].exp()
         sentences = torch.cat(
             [self._vectors(bert, sentences, rng) for sentences, _ in stretches]
         )
-        first, losses = 0, list[Tensor]()
+        first = 0
+        losses = list[Tensor]()
         for read, questions in stretches:
             stop = first + len(read)
             own = torch.zeros(len(sentences), dtype=torch.bool)
@@ -275,10 +276,8 @@ class EncoderTraining(Finetuning):
             ):
                 right = torch.zeros_like(own)
                 right[torch.from_numpy(question.relevant) + first] = True
-                below, threshold = (
-                    ~own if right.any() else own,
-                    self.own["threshold"] * scale,
-                )
+                below = ~own if right.any() else own
+                threshold = self.own["threshold"] * scale
                 losses.append(
                     question_loss(
                         scores, right, below, threshold, ENCODER_THRESHOLD_WEIGHT
@@ -292,7 +291,8 @@ class EncoderTraining(Finetuning):
     ) -> Tensor:
         """Unit vectors of sentences, each read in one window, the first of random length: (sentences, width)."""
         tokens = TokenizedSentences.of([ids[:WINDOW_TOKENS] for ids in sentences])
-        windows, most = [(0, 0)], rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
+        windows = [(0, 0)]
+        most = rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
         for stop in tokens.ends.tolist():
             if stop - windows[-1][0] > most and windows[-1][1] > windows[-1][0]:
                 windows.append((windows[-1][1], stop))
@@ -338,9 +338,8 @@ class CrossTraining(Finetuning):
             kinds = self.weights["embeddings.token_type_embeddings.weight"]
             kinds[1] = kinds[0]
         self._encoder = file.loaded("", "cpu", torch.float32)
-        self._vectors: dict[
-            int, SentenceVectors
-        ] = {}  # of each document drawn, by its identity
+        # of each document drawn, by its identity
+        self._vectors: dict[int, SentenceVectors] = {}
         self._shares = [
             math.sqrt(sum(len(asked) for _, asked in sources[name]))
             for name in sorted(sources)
@@ -364,7 +363,8 @@ class CrossTraining(Finetuning):
             logits = list(reader.forward(questions, windows))
         losses = []
         for _, own_windows, right in drawn:
-            own, logits = logits[: len(own_windows)], logits[len(own_windows) :]
+            own = logits[: len(own_windows)]
+            logits = logits[len(own_windows) :]
             losses.append(
                 question_loss(
                     torch.cat(own), right, ~right, 0.0, CROSS_THRESHOLD_WEIGHT
@@ -396,7 +396,9 @@ class CrossTraining(Finetuning):
         likely = np.argsort(-(cosines + noise))[:_DRAWN].tolist()
         first = rng.sample(sorted(answers), min(2, len(answers)))
         order = [*first, *(number for number in likely if number not in first)]
-        tokens = SentenceTokens(len(sentences), sentences.__getitem__, reader.window_tokens)
+        tokens = SentenceTokens(
+            len(sentences), sentences.__getitem__, reader.window_tokens
+        )
         laid = windows_around(order, tokens, WINDOWS)
         marked = [number in answers for window in laid for number in range(*window)]
         windows = [[tokens[number] for number in range(*window)] for window in laid]

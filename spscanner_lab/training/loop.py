@@ -68,9 +68,8 @@ def read_state(
         }
     except Exception as error:  # on a damaged stream the unpickler may raise anything
         reason = getattr(error, "strerror", None) or first_line(error)
-        if isinstance(
-            error, pickle.UnpicklingError
-        ):  # torch's message gives advice for another case
+        # torch's message gives advice for another case
+        if isinstance(error, pickle.UnpicklingError):
             reason = "it holds objects other than tensors and numbers"
         raise ValueError(
             f"{path} cannot be read ({reason}): it is damaged, or another program wrote"
@@ -151,16 +150,15 @@ class Trainer:
         inputs: Mapping[str, str] | None = None,
         fast: Iterable[nn.Parameter] = (),
     ) -> None:
-        self.model, self.recipe, self.out = model, recipe, out
-        self._inputs, self._objective, self._workers = (
-            dict(inputs or {}),
-            objective,
-            workers,
-        )
-        self.step, self.seconds = (
-            0,
-            0.0,
-        )  # optimizer steps done, and the seconds that they took
+        self.model = model
+        self.recipe = recipe
+        self.out = out
+        self._inputs = dict(inputs or {})
+        self._objective = objective
+        self._workers = workers
+        # optimizer steps done, and the seconds that they took
+        self.step = 0
+        self.seconds = 0.0
         averaged = model.named_parameters() if recipe.ema_decay else ()
         self.average = {name: value.detach().clone() for name, value in averaged}
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
@@ -174,9 +172,8 @@ class Trainer:
             # plain torch keeps 15 MB per token at 1.3b, more than a GPU holds; the CPU
             # kernels keep little
             model.backbone.recomputes = model.device.type != "cpu"
-        self.log = (
-            out / LOG_FILE
-        )  # one object per step and per validation, each with its "step"
+        # one object per step and per validation, each with its "step"
+        self.log = out / LOG_FILE
         keep_until(self.log, self.step)
 
     def run(self) -> Iterator[StepReport]:
@@ -236,16 +233,16 @@ class Trainer:
             try:
                 torch.save(state, file)
             except RuntimeError as error:
-                if isinstance(
-                    error.__context__, OSError
-                ):  # torch hides a full disk behind its own error
+                # torch hides a full disk behind its own error
+                if isinstance(error.__context__, OSError):
                     raise error.__context__ from None
                 raise
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is when the loop began to draw the batch or to wait for it."""
         tokens = sum(map(self._objective.tokens, examples))
-        recipe, number = self.recipe, self.step
+        recipe = self.recipe
+        number = self.step
         rate = learning_rate_at(number, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group.get("times", 1)
@@ -294,26 +291,26 @@ class Trainer:
             ):
                 if weights.keys() != own:
                     raise KeyError("it lacks some weights of the model, or has others")
-                self.model.load_state_dict(
-                    weights, strict=False
-                )  # raises if a shape differs
+                # raises if a shape differs
+                self.model.load_state_dict(weights, strict=False)
             self.model.load_state_dict(state["model"])
         except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error).splitlines()[-1].strip()
             raise ValueError(
                 f"{path} fits another model or optimizer ({reason}); {START_AGAIN}"
             ) from None
-        self.average, self.best = state["average"], state["best"]
-        self.step, self.seconds = state["step"], state["seconds"]
+        self.average = state["average"]
+        self.best = state["best"]
+        self.step = state["step"]
+        self.seconds = state["seconds"]
 
 
 def keep_until(log: Path, step: int) -> None:
     """Drop the records after ``step`` from a JSON Lines file, because the run will repeat those steps."""
     kept = []
     for _, line in complete_lines(log):
-        with suppress(
-            ValueError, TypeError, KeyError
-        ):  # a line that is not a record is dropped
+        # a line that is not a record is dropped
+        with suppress(ValueError, TypeError, KeyError):
             if json.loads(line)["step"] <= step:
                 kept.append(line)
     if log.exists():
@@ -398,19 +395,20 @@ def drawn_steps(
         sampler=steps,
         num_workers=workers,
         collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
-        multiprocessing_context=(
-            "fork" if workers else None
-        ),  # documents and tokenizer are shared, not copied
+        # documents and tokenizer are shared, not copied
+        multiprocessing_context=("fork" if workers else None),
         prefetch_factor=STEPS_AHEAD if workers else None,
     )
 
 
 class _Steps(Dataset[list[Any]]):
     def __init__(self, objective: Objective, recipe: Recipe) -> None:
-        self._objective, self._recipe = objective, recipe
+        self._objective = objective
+        self._recipe = recipe
 
     def __getitem__(self, step: int) -> list[Any]:
-        recipe, count = self._recipe, self._recipe.sequences_per_step
+        recipe = self._recipe
+        count = self._recipe.sequences_per_step
         length = random.Random(f"{recipe.seed}-length-{step}").choice(
             recipe.sequence_tokens
         )

@@ -29,17 +29,18 @@ from spscanner_lab.training.encoder import (
 from spscanner_lab.training.model_card import write_model_card
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint
-from spscanner_rag.encoder.bert import restored
-from spscanner_rag.encoder.meaning import (LOWEST, Meaning)
-from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.answer_evidence import answer_evidence
+from spscanner_rag.encoder.bert import restored
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.meaning import LOWEST, Meaning
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.unrelated import unrelated_cosines
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.folding import fold_units, folded
 
-FIT_STEPS, FIT_RATE = 150, 0.05
+FIT_STEPS = 150
+FIT_RATE = 0.05
 _FEATURES = ("scanner", "sentence", "near", "wide")
 
 
@@ -62,7 +63,8 @@ def read_for_fit(
     Then ask each document a question about a document of another source, which it does
     not answer.
     """
-    read, elsewhere = list[Fitted](), list[Fitted]()
+    read = list[Fitted]()
+    elsewhere = list[Fitted]()
     samples = {
         kind: sample_questions(documents, per_source, answerable=kind)
         for kind in (True, False)
@@ -91,7 +93,8 @@ def _read(
     answered: bool,
 ) -> Iterator[Fitted]:
     units = fold_units(scanner.units_of(document.text))
-    spans, sentences = Spans.of(units), [unit.model_text for unit in units]
+    spans = Spans.of(units)
+    sentences = [unit.model_text for unit in units]
     vectors = meaning.vectors(sentences)
     requests = [(question.text, document.text, units) for question in questions]
     for question, scores in zip(
@@ -145,7 +148,8 @@ def fitted_weights(
     weights = _scaled(
         weights, *fit_platt(np.concatenate([logits(one) for one in read]), relevant)
     )
-    everything, added = [*read, *elsewhere], dict[int, NDArray[np.float32]]()
+    everything = [*read, *elsewhere]
+    added = dict[int, NDArray[np.float32]]()
     final = {id(one): logits(one) for one in everything}
     if cross is not None:
         added = {
@@ -208,19 +212,19 @@ def _answer_weights(
     that do not and, since these are few, with themselves without the answer. Empty if
     there are too few, or if the score does not tell.
     """
-    scores, answers = list[float](), list[bool]()
+    scores = list[float]()
+    answers = list[bool]()
     for one in read:
-        again, whole, rest = (
-            added.get(id(one)),
-            np.ones_like(one.relevant),
-            ~one.relevant,
-        )
-        kinds = (
-            [(whole, True)] * 2 if one.relevant.any() else []
-        )  # twice, so that about half of all answer
+        again = added.get(id(one))
+        whole = np.ones_like(one.relevant)
+        rest = ~one.relevant
+        # twice, so that about half of all answer
+        kinds = [(whole, True)] * 2 if one.relevant.any() else []
         for some, answer in [*kinds, (rest, False)] if rest.any() else kinds:
             scores.append(
-                answer_evidence(one.cosines[some], None if again is None else again[some])
+                answer_evidence(
+                    one.cosines[some], None if again is None else again[some]
+                )
             )
             answers.append(answer)
     try:
@@ -259,7 +263,8 @@ def put_into_checkpoint(
     out.mkdir(parents=True, exist_ok=True)
 
     def run(training: Finetuning, state: Path, steps: int) -> int:
-        losses, trainer = list[float](), training.trainer(state, steps)
+        losses = list[float]()
+        trainer = training.trainer(state, steps)
         for report in trainer.run():
             losses.append(report.loss)
             if report.step % 20 == 0:
@@ -278,15 +283,12 @@ def put_into_checkpoint(
         second = CrossTraining(file, sources, seed)
         cross_steps = run(second, states[1], cross_steps)
         file = file._replace(cross=second.cross())
-    file = file._replace(
-        weights=quantized(restored(file.weights))
-    )  # as it will be stored
+    # as it will be stored
+    file = file._replace(weights=quantized(restored(file.weights)))
     if file.cross is not None:
         file = file._replace(cross=quantized(restored(file.cross)))
-    encoder, cross = (
-        file.loaded("", "cpu", torch.float32),
-        file.loaded_cross("cpu", torch.float32),
-    )
+    encoder = file.loaded("", "cpu", torch.float32)
+    cross = file.loaded_cross("cpu", torch.float32)
     mean, deviation = unrelated_cosines(encoder)
     start = MeaningWeights(mean=mean, deviation=deviation)
     notify(f"reading up to {questions} held-out questions of each source")

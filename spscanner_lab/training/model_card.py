@@ -41,22 +41,22 @@ def write_model_card(
     word_vectors: WordVectors | None = None,
 ) -> None:
     """Write ``README.md`` into a checkpoint folder."""
-    training, config, reanchor = (
-        settings.training,
-        model.config,
-        settings.reanchor_tokens,
-    )
+    training = settings.training
+    config = model.config
+    reanchor = settings.reanchor_tokens
     parameters = sum(parameter.numel() for parameter in model.parameters())
     best = training.get("best_step")
     if isinstance(model, ScannerModel):
-        reader, embedding = "MambaReranker", model.backbone.embedding
+        reader = "MambaReranker"
+        embedding = model.backbone.embedding
         number = 2 if config.mixer is None else 1
         kind = (
             f"Mamba-{number}, {config.n_layer} layers, width {config.d_model}, state"
             f" {config.d_state}"
         )
     else:
-        reader, embedding = "CrossEncoder", model.get_input_embeddings()
+        reader = "CrossEncoder"
+        embedding = model.get_input_embeddings()
         kind = (
             f"{type(model).__name__}, {config.num_hidden_layers} layers, width"
             f" {config.hidden_size}"
@@ -92,7 +92,8 @@ def write_model_card(
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
         ("Made with", f"spscanner-rag {__version__}"),
     ]
-    sizes, left_out = training["questions_by_source"], training["left_out"]
+    sizes = training["questions_by_source"]
+    left_out = training["left_out"]
     shared = (
         f"{left_out:,} documents that share text with validation documents were left"
         " out."
@@ -134,29 +135,27 @@ def _encoder(record: dict[str, Any]) -> str:
 
 def _opening(name: str, stage: str, reader: str) -> list[str]:
     kind, does = _KINDS[stage]
-    shown, module = json.dumps(one_line(name)), "spscanner_rag.baselines"
+    shown = json.dumps(one_line(name))
+    module = "spscanner_rag.baselines"
     reader = "Dense" if stage == "embedder" else reader
     call = f'{stage} = {reader}({shown}, "passage")'
     if stage == "evidence":
-        module, reader, call = (
-            "spscanner_rag",
-            "Scanner",
-            f"scanner = Scanner.from_pretrained({shown})",
-        )
+        module = "spscanner_rag"
+        reader = "Scanner"
+        call = f"scanner = Scanner.from_pretrained({shown})"
     code = f"```python\nfrom {module} import {reader}\n\n{call}\n```"
     return [f"# {markdown_text(name)}: {kind}", does, code]
 
 
 def _measured(training: dict[str, Any]) -> list[str]:
     if "validation_ranking" in training:
-        title, measured = "Rankings of passages", training["validation_ranking"]
+        title = "Rankings of passages"
+        measured = training["validation_ranking"]
         head = tuple(next(iter(measured.values()), {}))
     else:
-        title, measured, head = (
-            "Sentence recall",
-            training["validation_recall"],
-            ("@1", "@5", "@10", "@50"),
-        )
+        title = "Sentence recall"
+        measured = training["validation_recall"]
+        head = ("@1", "@5", "@10", "@50")
     rows = [
         (source, *(f"{100 * v:.1f}" for v in values.values()))
         for source, values in measured.items()

@@ -192,10 +192,8 @@ class Recipe:
         for name in saved.keys() - {field.name for field in fields(self)}:
             return f"{name} was {json.dumps(saved[name])} and is no longer a key"
         for field in fields(self):
-            own, before = (
-                getattr(self, field.name),
-                saved.get(field.name, field.default),
-            )
+            own = getattr(self, field.name)
+            before = saved.get(field.name, field.default)
             if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):
                 return (
                     f"{field.name} was {json.dumps(before)} and is now"

@@ -76,9 +76,8 @@ def start_checkpoint(
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
-    torch.manual_seed(
-        recipe.seed
-    )  # for new weights: a head, parts of the lexical channel
+    # for new weights: a head, parts of the lexical channel
+    torch.manual_seed(recipe.seed)
     loaded = load_checkpoint(
         files.base,
         device=device,
@@ -86,9 +85,8 @@ def start_checkpoint(
         require_head=False,
         layout=_layout(recipe),
     )
-    base = replace(
-        loaded, meaning=None
-    )  # trained and measured without its encoder, which stays as it is
+    # trained and measured without its encoder, which stays as it is
+    base = replace(loaded, meaning=None)
     own = base.settings
     if not base.has_head:
         return _with_parts(base, _read_as(own, recipe))
@@ -135,7 +133,8 @@ def _from_nothing(
     config = _read_shape(files.config, tokenizer.get_vocab_size(), recipe)
     settings = _read_as(ScannerSettings(), recipe)
     torch.manual_seed(recipe.seed)
-    model, source = new_model(config, settings).to(device), str(files.config)
+    model = new_model(config, settings).to(device)
+    source = str(files.config)
     table = _bundled_table() if settings.soft else None
     return Checkpoint(
         model,

@@ -49,12 +49,12 @@ class TrainingRun:
             recipe = replace(
                 recipe, dtype=str(choose(device).dtype).removeprefix("torch.")
             )
-        self.files, self.recipe = files, recipe
+        self.files = files
+        self.recipe = recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
-        read_state(
-            files.out, recipe, inputs
-        )  # refuses another run's state before data is prepared
+        # refuses another run's state before data is prepared
+        read_state(files.out, recipe, inputs)
         stages = {
             "evidence": EvidenceStage,
             "embedder": EmbedderStage,
@@ -87,9 +87,8 @@ class TrainingRun:
 
         Returns None without documents to validate on.
         """
-        if self._is_due(
-            self.trainer.step
-        ):  # a base before its first step, or a killed run's last step
+        # a base before its first step, or a killed run's last step
+        if self._is_due(self.trainer.step):
             self._validate(
                 self._with_weights(self.trainer.averaged_weights()), on_validation
             )
@@ -107,9 +106,8 @@ class TrainingRun:
         return validation
 
     def _is_due(self, step: int) -> bool:
-        if (
-            step == self.recipe.steps
-        ):  # the end validates anyway; keep_best compares these weights too
+        # the end validates anyway; keep_best compares these weights too
+        if step == self.recipe.steps:
             return self.recipe.keep_best
         if step == 0:
             return self.files.base is not None
@@ -137,11 +135,9 @@ class TrainingRun:
         return replace(self.start, model=model.eval())
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
-        model, trainer, before = (
-            self.start.model,
-            self.trainer,
-            self.start.settings.training,
-        )
+        model = self.start.model
+        trainer = self.trainer
+        before = self.start.settings.training
         best = {"best_step": trainer.best["step"]} if trainer.best else {}
         return {
             "stage": self.recipe.stage,

@@ -73,9 +73,8 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
         field: config.get(key, default)
         for key, (field, default) in _TRANSFORMERS.items()
     }
-    if isinstance(
-        limit := values["dt_limit"], list | tuple
-    ):  # transformers 5 writes infinity as an object
+    # transformers 5 writes infinity as an object
+    if isinstance(limit := values["dt_limit"], list | tuple):
         unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in limit]
         values["dt_limit"] = [float("inf") if v == "Infinity" else v for v in unpacked]
     read = Mamba2Config(**values, pad_vocab_size_multiple=1)
@@ -89,9 +88,8 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"
-_MOST_LEAST_UNITS: Final = (
-    1_000_000  # no document has more units, and logits for more would mean nothing
-)
+# no document has more units, and logits for more would mean nothing
+_MOST_LEAST_UNITS: Final = 1_000_000
 _MOST_TEXT_WEIGHT: Final = 100
 _LARGEST_TOKENS: Final = 2**31 - 1
 
@@ -112,9 +110,8 @@ class CheckpointDefault:
         return "CHECKPOINT_DEFAULT"
 
 
-CHECKPOINT_DEFAULT: Final = (
-    CheckpointDefault()
-)  # as an argument: use the checkpoint's own setting
+# as an argument: use the checkpoint's own setting
+CHECKPOINT_DEFAULT: Final = CheckpointDefault()
 
 
 @dataclass(frozen=True)
@@ -124,22 +121,18 @@ class ScannerSettings:
     A ``ValueError`` names the key of ``config.json``.
     """
 
-    segmenter: Literal["sentence", "reference"] = (
-        "sentence"  # how a document is cut into units
-    )
-    window_tokens: int | None = (
-        None  # document tokens per window; None: one pass over any length
-    )
-    reanchor_tokens: int | None = (
-        None  # document tokens after which the question is read again; None: never
-    )
+    # how a document is cut into units
+    segmenter: Literal["sentence", "reference"] = "sentence"
+    # document tokens per window; None: one pass over any length
+    window_tokens: int | None = None
+    # document tokens after which the question is read again; None: never
+    reanchor_tokens: int | None = None
     # match embeddings; this and the next two are parts of the lexical channel
     match: bool = False
     prior: bool = False  # a weight on the lexical prior
     surroundings: bool = False  # weights on the lexical scores of a unit's surroundings
-    training: dict[str, Any] = field(
-        default_factory=dict
-    )  # what the weights were trained on; any JSON
+    # what the weights were trained on; any JSON
+    training: dict[str, Any] = field(default_factory=dict)
     # the lexical channel treats a document with fewer units as if it had this many
     least_units: int = 0
     # weights on matches by meaning, which need the other parts and word vectors
@@ -148,9 +141,8 @@ class ScannerSettings:
     """In a collection, every logit of a text is lowered by this times the difference
     of the best text's score and the text's own; see `text_scores`. It needs the
     surroundings."""
-    meaning: MeaningWeights | None = (
-        None  # weights of an encoder's cosines, exactly if there is an encoder
-    )
+    # weights of an encoder's cosines, exactly if there is an encoder
+    meaning: MeaningWeights | None = None
 
     def __post_init__(self) -> None:
         right = self.segmenter in ("sentence", "reference")
@@ -170,7 +162,8 @@ class ScannerSettings:
             )
         for key, on in self.lexical.items():
             _expect(type(on) is bool, f"lexical.{key}", on, "true or false")
-        units, weight = self.least_units, self.text_weight
+        units = self.least_units
+        weight = self.text_weight
         right = type(units) is int and 0 <= units <= _MOST_LEAST_UNITS
         whole = f"a whole number of at least 0, at most {_MOST_LEAST_UNITS:,}"
         _expect(right, "lexical.least_units", units, whole)

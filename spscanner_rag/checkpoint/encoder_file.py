@@ -38,9 +38,8 @@ from spscanner_rag.encoder.token_encoder import TokenEncoder
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
-CROSS: Final = (
-    "cross."  # begins the names of a cross-reader's tensors in an encoder's file
-)
+# begins the names of a cross-reader's tensors in an encoder's file
+CROSS: Final = "cross."
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
@@ -54,9 +53,8 @@ class EncoderFile(NamedTuple):
     tokenizer: Tokenizer
     prefix: str = ""
     first_token: bool = False
-    cross: dict[str, torch.Tensor] | None = (
-        None  # the cross-reader's: see `cross_tensors`
-    )
+    # the cross-reader's: see `cross_tensors`
+    cross: dict[str, torch.Tensor] | None = None
 
     def loaded(
         self, digest: str, device: torch.device | str, dtype: torch.dtype
@@ -179,7 +177,8 @@ def _verify(
 ) -> None:
     """Refuse weights that are missing, of another shape or kind, or not finite."""
     for name, shape in expected.items():
-        weight, where = weights.get(name), f"{path}: tensor {name}"
+        weight = weights.get(name)
+        where = f"{path}: tensor {name}"
         if weight is None or tuple(weight.shape) != shape:
             got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
             raise CheckpointError(

@@ -44,14 +44,15 @@ LARGEST_JSON: Final = 2**24
 """Maximum bytes of a ``config.json``; those of published models have less than
 2**20."""
 
-LARGEST_TABLE: Final = (
-    2**31
-)  # maximum bytes of an encoder, or of two million words of 1,024 numbers
+# maximum bytes of an encoder, or of two million words of 1,024 numbers
+LARGEST_TABLE: Final = 2**31
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
 _REPOSITORY: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-_MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
+# characters of a message that are kept
+_MESSAGE_START = 1400
+_MESSAGE_END = 600
 
 
 class CheckpointError(ValueError):
@@ -90,9 +91,8 @@ class HubOptions(TypedDict, total=False):
     """
 
     revision: str | None  # branch, tag or commit; default: the main branch
-    token: (
-        str | bool | None
-    )  # True: the one stored on this machine, False: none; never part of a message
+    # True: the one stored on this machine, False: none; never part of a message
+    token: str | bool | None
     cache_dir: str | Path | None  # default: the cache of `huggingface_hub`
     local_files_only: bool  # never use the network
 
@@ -138,9 +138,8 @@ def download(
         if isinstance(error, LocalEntryNotFoundError) and isinstance(
             error.__cause__, Exception
         ):
-            error = (
-                error.__cause__
-            )  # why the look-up failed; the other error is only about the cache
+            # why the look-up failed; the other error is only about the cache
+            error = error.__cause__
         reason = " ".join(f"{type(error).__name__}: {error}".split())
     # Raised here, since the caught error keeps the request with its authorization
     # header.

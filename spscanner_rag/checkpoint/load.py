@@ -60,12 +60,10 @@ PUBLISHED_WINDOW_TOKENS: Final = 120_000
 class Layout(NamedTuple):
     """How the files of a kind of checkpoint are read; ``ValueError`` for another kind."""
 
-    config: Callable[[Mapping[str, Any]], Mamba2Config] = (
-        read_config  # from the parsed ``config.json``
-    )
-    name: Callable[[str], str] = (
-        canonical_name  # from the stored name of a tensor to ours
-    )
+    # from the parsed ``config.json``
+    config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config
+    # from the stored name of a tensor to ours
+    name: Callable[[str], str] = canonical_name
 
 
 SCANNER: Final = Layout()
@@ -81,22 +79,17 @@ class Checkpoint:
     source: str  # as the caller named it; "default" for the bundled one
     folder: Path  # where it was found
     published: bool  # true for a published scanner of the paper, false for one of ours
-    has_head: bool = (
-        True  # false for a language model, to which the loader gave a new head
-    )
-    word_vectors: WordVectors | None = (
-        None  # of the soft lexical channel; None exactly when there is none
-    )
-    verified: tuple[
-        str, ...
-    ] = ()  # the files whose SHA-256 is in ``config.json`` and was checked
-    meaning: Meaning | None = (
-        None  # its encoder, or the caller's, and the weights of its cosines
-    )
+    # false for a language model, to which the loader gave a new head
+    has_head: bool = True
+    # of the soft lexical channel; None exactly when there is none
+    word_vectors: WordVectors | None = None
+    # the files whose SHA-256 is in ``config.json`` and was checked
+    verified: tuple[str, ...] = ()
+    # its encoder, or the caller's, and the weights of its cosines
+    meaning: Meaning | None = None
     encoder: object = "default"  # as the caller named it
-    encoder_file: EncoderFile | None = (
-        None  # its own encoder as it is stored, to save it again
-    )
+    # its own encoder as it is stored, to save it again
+    encoder_file: EncoderFile | None = None
 
     @property
     def files(self) -> Path:
@@ -291,7 +284,8 @@ def _load_weights(
     weight, bias = HEAD_TENSORS
     absent: dict[str, torch.Tensor] = {}
     if not has_head:  # distributed as in torch.nn.Linear, but the same every time
-        bound, generator = config.d_model**-0.5, torch.Generator().manual_seed(0)
+        bound = config.d_model**-0.5
+        generator = torch.Generator().manual_seed(0)
         first = torch.empty(1, config.d_model).uniform_(
             -bound, bound, generator=generator
         )
@@ -301,9 +295,8 @@ def _load_weights(
         and weight in headers
         and headers[weight].stored_name != weight
     ):
-        absent = {
-            bias: torch.zeros(1)
-        }  # the heads of transformers' classifiers have no bias
+        # the heads of transformers' classifiers have no bias
+        absent = {bias: torch.zeros(1)}
     compute_in_forks()  # converting weights is already a computation
     # So that an absurd number of layers costs nothing: with one more than there are
     # tensors, one is missing.
@@ -336,9 +329,8 @@ def _load_weights(
 class _WithoutFirstValues(TorchFunctionMode):
     """Skip initial weights, which the meta device lacks: torch would import 800 modules, for a second."""
 
-    _SAME_SHAPE: Final = frozenset(
-        {"normal", "exp", "expm1", "log", "neg", "add"}
-    )  # without underscores
+    # without underscores
+    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})
 
     def __torch_function__(
         self,

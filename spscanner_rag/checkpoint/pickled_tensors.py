@@ -41,9 +41,8 @@ def check_pickled(path: Path) -> None:
             f" ({first_line(error)}), which could run code or fill the memory; save the"
             " state dict alone, or as safetensors"
         ) from None
-    except (
-        Exception
-    ) as error:  # a damaged file can lead both libraries to raise anything
+    except Exception as error:
+        # a damaged file can lead both libraries to raise anything
         raise CheckpointError(
             f"{path}: damaged ({first_line(error)}); {_AGAIN}"
         ) from None
@@ -56,9 +55,8 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
     """
     try:
         state = torch.load(path, map_location=device, weights_only=True, mmap=True)
-    except (
-        Exception
-    ) as error:  # a damaged stream can lead the unpickler to raise anything
+    except Exception as error:
+        # a damaged stream can lead the unpickler to raise anything
         raise CheckpointError(
             f"{path}: damaged ({first_line(error)}); {_AGAIN}"
         ) from None
@@ -78,9 +76,8 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
 def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
     """The pickle of an archive, after checking every part's CRC32, which torch does not when it maps the file."""
     parts = archive.infolist()
-    names = {
-        part.filename.lower() for part in parts
-    }  # torch finds a part by its name in any case
+    # torch finds a part by its name in any case
+    names = {part.filename.lower() for part in parts}
     pickles = [part for part in parts if part.filename.lower().endswith("data.pkl")]
     for wrong, fault in (
         (
@@ -97,9 +94,8 @@ def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
         if wrong:
             raise ValueError(fault)
     for part in parts:
-        if (
-            not part.CRC
-        ):  # torch.serialization.set_crc32_options(False) writes 0 for all
+        # torch.serialization.set_crc32_options(False) writes 0 for all
+        if not part.CRC:
             del part.CRC  # otherwise zipfile compares it
         with archive.open(part) as content:
             while content.read(2**20):
@@ -132,9 +128,8 @@ class _Rehearsal(pickle._Unpickler):
 
 
 def _empty_dict(*arguments: object) -> OrderedDict[Any, Any]:
-    if (
-        arguments
-    ):  # torch.save fills it afterwards; copies of a large one could fill the memory
+    # torch.save fills it afterwards; copies of a large one could fill the memory
+    if arguments:
         raise _ForeignObjectError("an OrderedDict made from something else")
     return OrderedDict()
 

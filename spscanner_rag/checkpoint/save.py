@@ -114,9 +114,8 @@ def save_checkpoint(
         (staging / CONFIG).write_text(
             json.dumps(config, indent=2) + "\n", encoding="utf-8"
         )
-        shutil.copymode(
-            staging / CONFIG, staging / SAFETENSORS
-        )  # safetensors makes it private
+        # safetensors makes it private
+        shutil.copymode(staging / CONFIG, staging / SAFETENSORS)
         _replace_files(staging, folder)
     except (
         OSError,
@@ -175,9 +174,8 @@ def _replace_files(complete: Path, folder: Path) -> None:
         _finish(folder)
         for path in complete.iterdir():
             fsync_file(path)
-        for name in (
-            FILES
-        ):  # a file that the new checkpoint lacks is kept, such as the tokenizer
+        # a file that the new checkpoint lacks is kept, such as the tokenizer
+        for name in FILES:
             if not (complete / name).exists() and (folder / name).is_file():
                 _link(folder / name, complete / name)
         sync_folder(complete)

@@ -23,9 +23,8 @@ from spscanner_rag.text.escaping import first_line
 
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
-_LARGEST_FILE: Final = (
-    2**28
-)  # bytes; tokenizers with the largest vocabularies have 2**25
+# bytes; tokenizers with the largest vocabularies have 2**25
+_LARGEST_FILE: Final = 2**28
 _LARGEST_GROWTH: Final = 64
 
 
@@ -131,10 +130,11 @@ def _growth(normalizer: dict[str, Any]) -> float:
             if not pattern:
                 return math.inf
             return max(1.0, len(content) / len(pattern))
+        # a regular expression may match one character
         case {
             "type": "Replace",
             "content": str(content),
-        }:  # a regular expression may match one character
+        }:
             return max(1.0, len(content))
         case {"type": "Prepend", "prepend": str(content)}:
             return 1.0 + len(content)

@@ -99,9 +99,8 @@ def load_kernels(backend: str) -> Kernels:
         raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
     try:
         kernels: Kernels = import_module(_MODULES[backend]).load_kernels()
-    except (
-        Exception
-    ) as error:  # for example, numba refuses to load with a numpy that it does not know
+    except Exception as error:
+        # for example, numba refuses to load with a numpy that it does not know
         if backend == "numba":
             raise ImportError(
                 f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}"

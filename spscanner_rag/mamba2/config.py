@@ -54,41 +54,35 @@ class Mamba2Config:
     d_model: int  # width of the residual stream
     n_layer: int
     vocab_size: int  # token ids are below this number
-    pad_vocab_size_multiple: int = (
-        8  # the embedding has `vocab_size` rows, rounded up to a multiple of this
-    )
+    # the embedding has `vocab_size` rows, rounded up to a multiple of this
+    pad_vocab_size_multiple: int = 8
     rms_norm: bool = True  # RMS norm before each block; layer norm is not supported
-    residual_in_fp32: bool = (
-        True  # keep the residual stream in float32, whatever the weights' dtype
-    )
-    tie_embeddings: bool = (
-        True  # of the language-model head, which is never computed here
-    )
-    norm_epsilon: float = (
-        1e-5  # added to the mean square in every RMS norm; `mamba_ssm` always uses 1e-5
-    )
+    # keep the residual stream in float32, whatever the weights' dtype
+    residual_in_fp32: bool = True
+    # of the language-model head, which is never computed here
+    tie_embeddings: bool = True
+    # added to the mean square in every RMS norm; `mamba_ssm` always uses 1e-5
+    norm_epsilon: float = 1e-5
     d_state: int = 128  # size of the state of one channel
     d_conv: int = 4  # width of the causal convolution, in tokens
     expand: int = 2  # d_inner = expand * d_model
     headdim: int = 64  # channels per head
-    ngroups: int = (
-        1  # groups of heads that share B and C, and of channels of the gated RMS norm
-    )
+    # groups of heads that share B and C, and of channels of the gated RMS norm
+    ngroups: int = 1
     D_has_hdim: bool = False  # one skip weight per channel instead of one per head
     # gated RMS norm after the state space; else the gate only multiplies the output
     rmsnorm: bool = True
-    norm_before_gate: bool = (
-        False  # normalize first and gate then, instead of the other way round
-    )
+    # normalize first and gate then, instead of the other way round
+    norm_before_gate: bool = False
+    # the time step is clamped to this after its softplus
     dt_limit: tuple[float, float] = (
         0.0,
         math.inf,
-    )  # the time step is clamped to this after its softplus
+    )
     bias: bool = False  # in `in_proj` and `out_proj`
     conv_bias: bool = True
-    chunk_size: int = (
-        256  # tokens per chunk of the fused kernels; changes only the order of sums
-    )
+    # tokens per chunk of the fused kernels; changes only the order of sums
+    chunk_size: int = 256
 
     def __post_init__(self) -> None:
         """Refuse invalid values; the message names the key of ``config.json``."""
@@ -182,9 +176,8 @@ class Mamba2Config:
             ("", config, _TOP_FIELDS, _TOP_IGNORED),
             ("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED),
         ):
-            for key in sorted(
-                given.keys() - ignored - set(known)
-            ):  # these might change the output
+            # these might change the output
+            for key in sorted(given.keys() - ignored - set(known)):
                 expected = f"expected {', '.join(known)}"
                 raise ValueError(
                     f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json;"

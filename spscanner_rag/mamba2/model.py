@@ -28,12 +28,10 @@ MATCH_CLASSES = 7
 """Rows of the match embedding: 0 for no match, 1 to 5 for a word that also occurs in
 the query, by its idf in the collection, 6 for a token of the query itself."""
 
-SURROUNDINGS = (
-    3  # number of lexical scores of a unit's surroundings, in addition to its own score
-)
-SOFT_FEATURES = (
-    4  # number of features of how well a token's word matches the query in meaning
-)
+# number of lexical scores of a unit's surroundings, in addition to its own score
+SURROUNDINGS = 3
+# number of features of how well a token's word matches the query in meaning
+SOFT_FEATURES = 4
 # number of a unit's scores by the meaning of words, in addition to the lexical ones
 SOFT_SCORES = 12
 # initial weight of a unit's own score by the meaning of words, whatever the hidden
@@ -171,9 +169,8 @@ class Mamba2Mixer(nn.Module):
             bias=config.conv_bias,
         )
         self.dt_bias = nn.Parameter(first_steps(config.nheads))
-        self.A_log = nn.Parameter(
-            torch.empty(config.nheads).uniform_(1, 16).log()
-        )  # as in mamba-ssm
+        # as in mamba-ssm
+        self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())
         self.D = nn.Parameter(
             torch.ones(config.d_inner if config.D_has_hdim else config.nheads)
         )
@@ -211,7 +208,9 @@ class Mamba2Mixer(nn.Module):
         y, ssm = self.kernels.scan(operands, state.ssm, config, sequence_index)
         y = y.reshape(batch, tokens, config.d_inner)
         if at is not None:
-            y, z = y[at], z[at]  # (units, d_inner)
+            # (units, d_inner)
+            y = y[at]
+            z = z[at]
         y = (
             self.kernels.gated_norm(self.norm, y, z)
             if config.rmsnorm
@@ -322,9 +321,8 @@ class ScannerModel(nn.Module):
                 f"got a sequence index; the {self.kernels.name} kernels read one"
                 " sequence per row"
             )
-        embedded = self.embedded(
-            input_ids, match_classes, match_features
-        )  # (batch, tokens, d_model)
+        # (batch, tokens, d_model)
+        embedded = self.embedded(input_ids, match_classes, match_features)
         state = state or self.initial_state(input_ids.shape[0])
         if input_ids.shape[1] == 0:
             return embedded if at is None else embedded[at], state

@@ -225,6 +225,7 @@ def _read_step(
     The columns are those from ``start`` to ``stop``; ``state`` is that before them.
     """
     tokens = np.s_[:, start:stop]
+    # (units, d_model)
     hidden, state = model(
         _on_device(batch.input_ids[tokens], model.device),
         state,
@@ -235,7 +236,7 @@ def _read_step(
             _on_device(batch.unit_rows[units], model.device),
             _on_device(batch.unit_tokens[units] - start, model.device),
         ),
-    )  # (units, d_model)
+    )
     prior = _part_on_device(batch.prior, units, model.device)
     return model.score(hidden, prior), state
 

@@ -8,10 +8,10 @@ from hashlib import sha256
 from random import Random
 from typing import NamedTuple
 
+from spscanner_rag.apps.serving.bodies import Body
 from spscanner_rag.apps.serving.schemas import (
-    Body,
     CohereRerank,
-    Given,
+    DocumentBody,
     Page,
     Scan,
     Score,
@@ -54,7 +54,7 @@ BODIES: dict[str, type[Body] | None] = {
     "/v1/score": Score,
     "/v1/segment": SeveralTexts,
     "/v1/count_tokens": SeveralTexts,
-    "/v1/prepare": Given,
+    "/v1/prepare": DocumentBody,
     "/v1/page": Page,
     **dict.fromkeys(("/v1/collections/", "/v1/models", "/")),
 }

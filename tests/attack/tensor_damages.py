@@ -61,9 +61,8 @@ def _set_values(
         flat = tensors[name].clone().flatten()
         start = rng.randrange(len(flat))
         flat[start : start + max(1, int(len(flat) * share))] = value
-        flat[0] = (
-            value if start == 0 else flat[0] + 1.0
-        )  # a change even if the block held zeros already
+        # a change even if the block held zeros already
+        flat[0] = value if start == 0 else flat[0] + 1.0
         tensors[name] = flat.view(tensors[name].shape)
 
     edit_tensors(folder, edit)

@@ -104,9 +104,8 @@ def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
     pytest.importorskip("pypdfium2", reason="the extra files is not installed")
     with attempt("files: pdf"):
         began = time.monotonic()
-        with contextlib.suppress(
-            ValueError
-        ):  # on a slow machine no page is read in time
+        # on a slow machine no page is read in time
+        with contextlib.suppress(ValueError):
             assert (
                 "read "
                 in read_bytes(

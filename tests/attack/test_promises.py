@@ -60,9 +60,8 @@ def test_reading_connects_to_nothing_and_writes_nothing(
         "PYTHONDONTWRITEBYTECODE": "1",
         "NUMBA_CACHE_DIR": str(cache),
     }
-    environment.pop(
-        "HF_HUB_OFFLINE", None
-    )  # not requested at all, rather than forbidden
+    # not requested at all, rather than forbidden
+    environment.pop("HF_HUB_OFFLINE", None)
     environment.pop("TRANSFORMERS_OFFLINE", None)
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, backend],

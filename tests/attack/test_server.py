@@ -25,9 +25,9 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving import access, service
+from spscanner_rag.apps.serving import connections, service
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.service import Job
+from spscanner_rag.apps.serving.reading_queue import Job
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
@@ -183,9 +183,8 @@ def test_a_returned_document_is_what_was_sent_or_refused(
             assert "\ufffd!" in got
     if name in ("usual values", "many digits"):
         assert answer.json()["results"][0]["document"] == json.loads(document)
-    if (
-        name == "half a character in a list"
-    ):  # an escaped backslash does not begin a surrogate
+    # an escaped backslash does not begin a surrogate
+    if name == "half a character in a list":
         assert answer.json()["results"][0]["document"]["to"] == ["a\\\ufffd", "\\ud801"]
 
 
@@ -303,7 +302,7 @@ BEGUN = [b"", b"GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ", b"PO", b"\r\n"]
 def test_connections_that_ask_nothing_keep_nobody_out(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes, attempt: Attempt
 ) -> None:
-    monkeypatch.setattr(access, "SILENT_OF_ADDRESS", 6)
+    monkeypatch.setattr(connections, "SILENT_OF_ADDRESS", 6)
     client = serve(token="a-secret")
     with attempt(DOORS):
         silent = [connected(client, begun) for _ in range(30)]
@@ -323,7 +322,7 @@ def test_connections_that_ask_nothing_keep_nobody_out(
 def test_a_slow_request_is_closed(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, attempt: Attempt
 ) -> None:
-    monkeypatch.setattr(access, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "SILENT_SECONDS", 0.3)
     client = serve(token="a-secret")
     head = b"POST /v1/scan HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
     for data in (*BEGUN, head):  # the last one gets 401, and its body never comes
@@ -338,9 +337,8 @@ def test_memory_of_bodies_is_counted_as_they_arrive(
     with attempt(DOORS):
         head = POSTED.format("/v1/scan", 90_000).encode()
         announced = [connected(client, head) for _ in range(6)]
-        assert (
-            client.post("/v1/scan", json=SHORT).status_code == 200
-        )  # bodies that are not sent do not count
+        # bodies that are not sent do not count
+        assert client.post("/v1/scan", json=SHORT).status_code == 200
         chunk = (
             head.replace(b"content-length: 90000", b"transfer-encoding: chunked")
             + b"9c40\r\n"
@@ -417,10 +415,11 @@ def test_damaged_collections_are_refused(
             answer = client.put(
                 f"/v1/collections/{sha256(content).hexdigest()}", content=content
             )
+            # parts that nothing reads may be damaged
             assert answer.status_code in (
                 204,
                 422,
-            ), answer.text  # parts that nothing reads may be damaged
+            ), answer.text
     assert client.get("/health").status_code == 200
 
 

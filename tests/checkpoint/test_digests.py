@@ -93,9 +93,8 @@ def test_an_edited_configuration_is_refused(folder: Path) -> None:
     )
     refused(folder, path.name, message)
     changed = json.loads(path.read_text())
-    del changed["spscanner"]["sha256"][
-        "config"
-    ]  # changed on purpose; the other files are still checked
+    # changed on purpose; the other files are still checked
+    del changed["spscanner"]["sha256"]["config"]
     path.write_text(json.dumps(changed))
     assert load_checkpoint(folder).verified == FILES[:2]
 

@@ -158,9 +158,8 @@ def test_what_the_client_is_asked(
     assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(patterns)
     assert asked == [{"repository": "owner/name", "revision": "v1"} | options]
     assert "pytorch_model.bin" not in patterns
-    found = (
-        tmp_path / COMMIT
-    )  # without weights; pickles are fetched last, from the same commit
+    # without weights; pickles are fetched last, from the same commit
+    found = tmp_path / COMMIT
     found.mkdir()
     locate("owner/name", revision="v1", **options)
     assert [each["revision"] for each in asked] == ["v1", "v1", COMMIT]

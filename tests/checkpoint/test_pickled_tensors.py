@@ -74,9 +74,8 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
             "tensor huge claims more bytes than the file's",
         ),
         (
-            {
-                f"a{number}": WHOLE[number:] for number in range(100)
-            },  # all share one storage
+            # all share one storage
+            {f"a{number}": WHOLE[number:] for number in range(100)},
             "claims more bytes than the file's",
         ),
     ],
@@ -186,13 +185,14 @@ def test_a_function_that_could_fill_the_memory_is_not_called(
         (2, (2,), (-1,), 1, "damaged"),
         (2, (2, 2), (1,), 0, "damaged"),
         (2, (9,), (1,), 0, "damaged"),
+        # a million of them, which many tensors share
         (
             2,
             (1,) * 9,
             (1,) * 9,
             0,
             "a tensor of 9 dimensions",
-        ),  # a million of them, which many tensors share
+        ),
         ([1, 2], (2,), (1,), 0, "persistent id 'storage'"),  # torch would copy the list
     ],
 )

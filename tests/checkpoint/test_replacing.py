@@ -124,9 +124,8 @@ def test_killed_at_every_change(
         assert (folder / "runs" / "log").read_text() == "mine too"
         if not killed:
             break
-        save_checkpoint(
-            folder, other, SETTINGS, other_tokenizer
-        )  # the next run saves again
+        # the next run saves again
+        save_checkpoint(folder, other, SETTINGS, other_tokenizer)
         assert content(load_checkpoint(folder)) == new
         assert current_files(folder) == folder
         for name, data in originals.items():  # restore the old one
@@ -161,9 +160,10 @@ def test_several_programs_save_to_one_folder(
         save_checkpoint(tmp_path / "whole", whole, SETTINGS, tokenizer)
         wholes.append(content(load_checkpoint(tmp_path / "whole")))
 
+    # threads, each with its own lock, like processes
     def save_often(
         number: int,
-    ) -> None:  # threads, each with its own lock, like processes
+    ) -> None:
         for _ in range(10):
             whole, tokenizer = ((model, tiny_tokenizer), (other, other_tokenizer))[
                 number % 2

@@ -43,9 +43,8 @@ def test_own_tokenizer_reads_everything_and_no_more(
 
 @pytest.mark.parametrize("name", [".", "tokenizer.json", None])
 def test_where_a_tokenizer_is_found(folder: Path, name: str | None) -> None:
-    given = (
-        None if name is None else str(folder / name)
-    )  # otherwise its own one, even of a published scanner
+    # otherwise its own one, even of a published scanner
+    given = None if name is None else str(folder / name)
     found = find_tokenizer(given, folder, True, **OFFLINE, cache_dir=folder / "none")
     assert (found.truncation, found.padding, found.get_vocab_size()) == (
         None,

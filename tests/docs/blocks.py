@@ -22,13 +22,14 @@ PAGES = [
     REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
+# pages for other projects also use bash, to install
 LANGUAGES = {
     "python",
     "sh",
     "toml",
     "json",
     "text",
-}  # pages for other projects also use bash, to install
+}
 NOT_RUN = {
     "network": "installs or downloads",
     "data": "needs data that are not in the repository",

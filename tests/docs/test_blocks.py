@@ -122,12 +122,13 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
             files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
             files[-1].write_text("\n".join(kept), encoding="utf-8")
     assert files
+    # uses the project's options, and so its cache
     command = [
         sys.executable,
         "-m",
         "mypy",
         *map(str, files),
-    ]  # uses the project's options, and so its cache
+    ]
     done = subprocess.run(
         command,
         cwd=REPOSITORY,

@@ -49,9 +49,8 @@ def test_it_learns_to_write_propositions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     data = tmp_path / "train.jsonl"
-    listed = LINES[1] | {
-        "targets": PROPOSITIONS[1]
-    }  # a list is accepted as well as its JSON
+    # a list is accepted as well as its JSON
+    listed = LINES[1] | {"targets": PROPOSITIONS[1]}
     data.write_text(
         "".join(json.dumps(line) + "\n" for line in (LINES[0], listed)) * 60
     )

@@ -291,9 +291,8 @@ def test_residual_in_float32() -> None:
     low = random_model(dataclasses.replace(CONFIG, residual_in_fp32=False))
     ids = random_ids(high)
     with torch.inference_mode():
-        assert torch.equal(
-            high(ids)[0], low(ids)[0]
-        )  # no difference with float32 weights
+        # no difference with float32 weights
+        assert torch.equal(high(ids)[0], low(ids)[0])
         exact = high(ids)[0]
         rounded, more_rounded = (model.bfloat16()(ids)[0] for model in (high, low))
     assert not torch.equal(rounded, more_rounded)
@@ -442,6 +441,5 @@ def test_is_a_depthwise_convolution(
 def test_shifts_sum_in_float32() -> None:
     inputs = torch.tensor([[[256.0], [1.0], [1.0], [1.0]]], dtype=torch.bfloat16)
     ones = torch.ones(1, 1, 4, dtype=torch.bfloat16)
-    assert (
-        depthwise_by_shifts(inputs, ones, None).item() == 259.0
-    )  # in bfloat16 256 + 1 is 256
+    # in bfloat16 256 + 1 is 256
+    assert depthwise_by_shifts(inputs, ones, None).item() == 259.0

@@ -41,9 +41,8 @@ def lexical(models: dict[bool, ScannerModel]) -> ScannerModel:
 
 def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
     random = np.random.default_rng([tokens, seed])
-    positions = np.sort(
-        random.integers(0, max(tokens, 1), min(tokens, 7))
-    )  # some positions occur twice
+    # some positions occur twice
+    positions = np.sort(random.integers(0, max(tokens, 1), min(tokens, 7)))
     return TokenSequence(
         random.integers(0, 61, tokens, dtype=np.int32),
         positions.astype(np.int64),
@@ -107,9 +106,8 @@ def test_groups(lengths: list[int], segment_tokens: int) -> None:
         if len(group) > 1:
             assert step <= segment_tokens
             assert padding <= PADDING_SHARE * step
-    for group, following in itertools.pairwise(
-        groups
-    ):  # no group is smaller than necessary
+    # no group is smaller than necessary
+    for group, following in itertools.pairwise(groups):
         joined = [lengths[i] for i in (*group, following[0])]
         step = len(joined) * joined[0]
         assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step
@@ -140,10 +138,11 @@ def test_logits_do_not_depend_on_what_else_is_read(
         for seed, tokens in enumerate(lengths)
     ]
     expected = [read_alone(model, one) for one in sequences]
+    # in rows, padded, and one after the other in one row
     for backend in (
         "torch",
         "numba",
-    ):  # in rows, padded, and one after the other in one row
+    ):
         steps: list[int] = []
         model.use_kernels(backends.choose_backend(backend, torch.device("cpu")).kernels)
         try:

@@ -24,9 +24,8 @@ def ssd_recurrence(
 ) -> tuple[Tensor, Tensor]:
     """The definition, token by token, with the arguments and results of `ssd_chunked`."""
     heads_per_group = x.shape[2] // B.shape[2]
-    B = B.repeat_interleave(
-        heads_per_group, dim=2
-    ).float()  # (batch, tokens, heads, d_state)
+    # (batch, tokens, heads, d_state)
+    B = B.repeat_interleave(heads_per_group, dim=2).float()
     C = C.repeat_interleave(heads_per_group, dim=2).float()
     state, inputs = initial_state, x.float()
     outputs = []

@@ -60,9 +60,8 @@ pytestmark = [
 ]
 
 TOLERANCE = 1e-4
-BFLOAT16_TOLERANCE = (
-    0.02  # of logits whose standard deviation is 0.55; in plain torch 0.008
-)
+# of logits whose standard deviation is 0.55; in plain torch 0.008
+BFLOAT16_TOLERANCE = 0.02
 TOKENS = 18 if DEVICE == "cpu" else 700  # in the interpreter, a chunk and two tokens
 
 
@@ -183,6 +182,7 @@ def test_packed_sequences_are_apart(
 ) -> None:
     # prefixes of the oracle, one after the other in one row, cut at arbitrary tokens
     model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
+    # steps of 6: lengths end inside, at and just after a step
     lengths = [
         0,
         5,
@@ -191,7 +191,7 @@ def test_packed_sequences_are_apart(
         2,
         1,
         0,
-    ]  # steps of 6: lengths end inside, at and just after a step
+    ]
     sequences = [
         TokenSequence(ids[0, :n].cpu().numpy().astype(np.int32), np.arange(n))
         for n in lengths
@@ -260,10 +260,11 @@ def test_convolution_and_what_it_carries(
         False
     )
     projected = torch.randn(2, 35, 9)
+    # a part of a projection, as in the mixer
     whole, tail = (
         projected[..., 2:8],
         torch.randn(2, d_conv - 1, 6),
-    )  # a part of a projection, as in the mixer
+    )
     wanted, wanted_tail = TORCH_KERNELS.convolve(conv1d, whole, tail, None)
     parts = []
     for part in torch.split(whole, [1, 2, 32], dim=1):
@@ -348,9 +349,8 @@ def test_float32_products_are_not_rounded_to_tf32(
         None,
     )
     assert seen == ["ieee"]
-    assert (
-        triton.knobs.language.fp32_default != "ieee"
-    )  # the default of other kernels in the process
+    # the default of other kernels in the process
+    assert triton.knobs.language.fp32_default != "ieee"
 
 
 # Whole scanners

@@ -52,12 +52,10 @@ class SharedTextFinder:
         self._segmenter = SentenceSegmenter()
         self._doc_ids: list[str] = []
         self._sizes: list[int] = []  # distinct long sentences of each document
-        self._holders: dict[
-            int, list[int]
-        ] = {}  # hash of a sentence: numbers of the documents with it
-        self._texts: dict[
-            int, int
-        ] = {}  # hash of a text: number of the first document with it
+        # hash of a sentence: numbers of the documents with it
+        self._holders: dict[int, list[int]] = {}
+        # hash of a text: number of the first document with it
+        self._texts: dict[int, int] = {}
         for number, document in enumerate(held_out):
             sentences = self._long_sentences(document.text)
             self._doc_ids.append(document.doc_id)

@@ -77,9 +77,8 @@ class DocumentStore:
         position = 0
         with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
             for document in documents:
-                encoded = document.text.encode(
-                    "utf-8", "surrogatepass"
-                )  # lone surrogates are text too
+                # lone surrogates are text too
+                encoded = document.text.encode("utf-8", "surrogatepass")
                 self._texts.write(encoded)
                 self._entries.append(
                     (replace(document, text=""), position, len(encoded))
@@ -132,7 +131,8 @@ class QuestionDraw:
     """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely."""
 
     def __init__(self, documents: DocumentStore, recipe: Recipe) -> None:
-        self._documents, self.recipe = documents, recipe
+        self._documents = documents
+        self.recipe = recipe
         self._answered: dict[str, list[Drawn]] = {}
         self._unanswered: dict[str, list[Drawn]] = {}
         for number in range(len(documents)):
@@ -286,10 +286,8 @@ class ExampleSource(QuestionDraw):
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long."""
-        draw, share = (
-            random.Random(f"{self.recipe.seed}-{number}"),
-            self.recipe.unanswerable_share,
-        )
+        draw = random.Random(f"{self.recipe.seed}-{number}")
+        share = self.recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
             drawn = self.answered(draw) if answered else self.unanswered(draw)
@@ -311,10 +309,8 @@ class ExampleSource(QuestionDraw):
                 prepared.starts, prepared.ends, drawn.question.evidence
             )
         asked = self.reading.pair(drawn.question.text, prepared)
-        question, reanchor = (
-            len(asked.question_ids),
-            self.reading.settings.reanchor_tokens,
-        )
+        question = len(asked.question_ids)
+        reanchor = self.reading.settings.reanchor_tokens
         # tokens for the document, beside the question and its repeats
         room = int((length - question) / (1 + (question / reanchor if reanchor else 0)))
         if (drawn.answered and not wanted.any()) or room < length // 4:
@@ -342,10 +338,8 @@ def full_stretch(
     sides. A unit near the start or end of the document is usually as near to that of
     the stretch. ``unit_ends``, (units,), has each unit's last token.
     """
-    total, before = (
-        int(unit_ends[-1]) + 1,
-        int(unit_ends[centre - 1]) + 1 if centre else 0,
-    )
+    total = int(unit_ends[-1]) + 1
+    before = int(unit_ends[centre - 1]) + 1 if centre else 0
     begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
     first = int(np.searchsorted(unit_ends, begin))
     last = int(np.searchsorted(unit_ends, begin + room, side="right")) - 1
@@ -371,7 +365,8 @@ class PassageDraw(QuestionDraw):
         self, documents: DocumentStore, recipe: Recipe, segmenter: Segmenter
     ) -> None:
         super().__init__(documents, recipe)
-        self.segmenter, self._labels = segmenter, labels_of(documents)
+        self.segmenter = segmenter
+        self._labels = labels_of(documents)
         # by document number: the characters at which its units start; the index of its
         # source, or of the part of the source that has this document, and the documents
         # in that index
@@ -427,7 +422,8 @@ class PassageDraw(QuestionDraw):
         self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random
     ) -> list[Place]:
         """Up to as many negatives as the recipe wants: some of the nearest, and random ones for the rest."""
-        wanted, found = self.recipe.rerank_negatives, dict[Place, None]()
+        wanted = self.recipe.rerank_negatives
+        found = dict[Place, None]()
         hard = wanted - self.recipe.rerank_random
         for near in self._nearest(drawn) if hard else ():
             if self._is_negative(drawn, relevant, near):

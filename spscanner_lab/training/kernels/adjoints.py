@@ -32,10 +32,10 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
 
 BLOCK_TOKENS = 64
 
-_FORGOTTEN = np.float32(
-    1e-8
-)  # for smaller decays the gradient of their logarithm is below rounding errors
-_ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+# for smaller decays the gradient of their logarithm is below rounding errors
+_FORGOTTEN = np.float32(1e-8)
+_ONE = np.float32(1.0)
+_ZERO = np.float32(0.0)
 
 
 @compiled(SUMS, keep=True)
@@ -92,19 +92,22 @@ def gated_norm(
     ``weight``, is added to.
     """
     width = len(weight) // groups
-    value, above = np.empty(width, np.float32), np.empty(width, np.float32)
-    gate, slope = np.empty(width, np.float32), np.empty(width, np.float32)
+    value = np.empty(width, np.float32)
+    above = np.empty(width, np.float32)
+    gate = np.empty(width, np.float32)
+    slope = np.empty(width, np.float32)
     for row in range(first, last):
         for start in range(0, len(weight), width):
             part = slice(start, start + width)
-            number, raw, up, factors = (
-                y[row, part],
-                z[row, part],
-                d_out[row, part],
-                weight[part],
-            )
-            into_y, into_z, into_weight = dy[row, part], dz[row, part], d_weight[part]
-            squares, along = _ZERO, _ZERO
+            number = y[row, part]
+            raw = z[row, part]
+            up = d_out[row, part]
+            factors = weight[part]
+            into_y = dy[row, part]
+            into_z = dz[row, part]
+            into_weight = d_weight[part]
+            squares = _ZERO
+            along = _ZERO
             for c in range(width):
                 gated = as_float32(raw[c])
                 share = _ONE / (_ONE + exponential(-gated))
@@ -120,9 +123,8 @@ def gated_norm(
             shift = along * scale * scale * scale / np.float32(width)
             for c in range(width):
                 into_weight[c] += above[c] * value[c] * scale
-                back = (
-                    above[c] * factors[c] * scale - value[c] * shift
-                )  # the gradient of the norm's input
+                # the gradient of the norm's input
+                back = above[c] * factors[c] * scale - value[c] * shift
                 if norm_before_gate:
                     of_gate = as_float32(up[c]) * value[c] * scale * factors[c]
                 else:
@@ -182,12 +184,11 @@ def scan(
     for head in range(first, last):
         group = head * groups // heads
         following[:-1] = decay[head, 1:]
-        h, g = state[head].copy(), d_after[head].copy()
+        h = state[head].copy()
+        g = d_after[head].copy()
         flipped = g.T.copy()
-        own_B, own_C = (
-            np.zeros((tokens, size), np.float32),
-            np.zeros((tokens, size), np.float32),
-        )
+        own_B = np.zeros((tokens, size), np.float32)
+        own_C = np.zeros((tokens, size), np.float32)
         for begin in range(0, tokens, BLOCK_TOKENS):
             end = min(begin + BLOCK_TOKENS, tokens)
             sweep(h, u[head], B[group], dy[head], decay[head], own_C, range(begin, end))
@@ -205,7 +206,8 @@ def scan(
             sweep(g, dy[head], C[group], u[head], following, own_B, backwards)
             sweep(flipped, C[group], dy[head], B[group], following, du[head], backwards)
             for t in backwards:
-                leaves, enters = _ZERO, _ZERO
+                leaves = _ZERO
+                enters = _ZERO
                 for n in range(size):
                     leaves += own_C[t, n] * C[group, t, n]
                     dC[group, t, n] += own_C[t, n]
@@ -215,7 +217,8 @@ def scan(
                 change += leaves - enters
                 if decay[head, t] < _FORGOTTEN:
                     change = np.float64(0.0)
-                of_u[head, t], d_log_decay[head, t] = enters, change
+                of_u[head, t] = enters
+                d_log_decay[head, t] = change
         d_state[head] = g * decay[head, 0]
 
 
@@ -228,10 +231,12 @@ def sweep(h, entering, lanes, leaving, factors, out, order):
     """
     rows, width = h.shape
     for token in order:
-        factor, at = spread(factors[token]), token * rows
+        factor = spread(factors[token])
+        at = token * rows
         for lane in range(0, width, LANES):
             place = token * width + lane
-            into, found = load(lanes, place), load(out, place)
+            into = load(lanes, place)
+            found = load(out, place)
             for row in range(rows):
                 old = product(load(h, row * width + lane), factor)
                 value = flushed(

@@ -98,21 +98,19 @@ class _Convolution(Function):
         """``d_out``: (batch, tokens, conv_dim)."""
         xBC, tail, weight, bias, sequence_index = ctx.saved_tensors
         batch, before, channels = tail.shape
-        inputs, slopes = torch.cat((tail, xBC), dim=1), d_out.contiguous()
+        inputs = torch.cat((tail, xBC), dim=1)
+        slopes = d_out.contiguous()
         if sequence_index is None:
             sequence_index = torch.zeros(xBC.shape[:2], dtype=torch.int32)
-        sequence = F.pad(
-            sequence_index, (before, 0)
-        ).numpy()  # the tail belongs to sequence 0
+        # the tail belongs to sequence 0
+        sequence = F.pad(sequence_index, (before, 0)).numpy()
         factors = numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
         added = (
             np.zeros(channels, np.float32) if bias is None else numbers(bias.float())
         )
         d_inputs = torch.zeros(inputs.shape)
-        d_weight, d_bias = (
-            torch.zeros(batch, before + 1, channels),
-            torch.zeros(batch, channels),
-        )
+        d_weight = torch.zeros(batch, before + 1, channels)
+        d_bias = torch.zeros(batch, channels)
         results = [result.numpy() for result in (d_inputs, d_weight, d_bias)]
         tasks = []
         for row in range(batch):
@@ -146,7 +144,8 @@ class _Scan(Function):
         x, dt, A, B, C, D, state, sequence_index = inputs
         decay = decays(dt, A, sequence_index)
         ctx.save_for_backward(x, dt, A, B, C, D, decay, state)
-        y, after = torch.empty(x.shape, dtype=x.dtype), state.contiguous().clone()
+        y = torch.empty(x.shape, dtype=x.dtype)
+        after = state.contiguous().clone()
         scan_rows((x, B, C), D, dt, decay, after, y)
         return y, after
 
@@ -160,7 +159,8 @@ class _Scan(Function):
         x, dt, A, B, C, D, decay, state = ctx.saved_tensors
         headdim, d_state = state.shape[-2:]
         steps = dt.transpose(1, 2)[..., None]  # (batch, nheads, tokens, 1)
-        u, slopes = _by_head(x).mul_(steps), _by_head(dy)
+        u = _by_head(x).mul_(steps)
+        slopes = _by_head(dy)
         ends = [
             F.pad(part, (0, -d_state % LANES, 0, -headdim % LANES))
             for part in (state, d_after)
@@ -169,7 +169,8 @@ class _Scan(Function):
         shares = parts(x.shape[2], 1)
         # one for each thread, since two threads may have heads of the same group
         dB, dC = (torch.zeros(len(shares), *given[1].shape) for _ in range(2))
-        du, d_before = torch.zeros_like(u), torch.empty(ends[0].shape)
+        du = torch.zeros_like(u)
+        d_before = torch.empty(ends[0].shape)
         of_u, d_log_decay = (torch.empty(u.shape[:-1]) for _ in range(2))
         tasks = []
         for row in range(len(x)):
@@ -179,10 +180,8 @@ class _Scan(Function):
                 others = (part[row].numpy() for part in (of_u, d_log_decay, d_before))
                 tasks.append((*read, du[row].numpy(), *by_thread, *others, *share))
         in_threads(adjoints.scan, tasks)
-        d_dt, d_log_decay = (
-            of_u.transpose(1, 2) / dt.clamp_min(_TINY),
-            d_log_decay.transpose(1, 2),
-        )
+        d_dt = of_u.transpose(1, 2) / dt.clamp_min(_TINY)
+        d_log_decay = d_log_decay.transpose(1, 2)
         skip = D if D.dim() == 2 else D[:, None]
         dD = (x * dy).sum((0, 1), dtype=torch.float32)  # (nheads, headdim)
         dx = du.mul_(steps)[..., :headdim].addcmul_(
@@ -229,11 +228,10 @@ class _GatedNorm(Function):
     def backward(ctx: Any, d_out: Tensor) -> Gradients:  # noqa: ANN401
         """``d_out``: (..., d_inner)."""
         y, z, weight = ctx.saved_tensors
-        norm, d_inner = ctx.norm, len(weight)
-        dy, dz = (
-            torch.empty(y.shape, dtype=y.dtype),
-            torch.empty(z.shape, dtype=z.dtype),
-        )
+        norm = ctx.norm
+        d_inner = len(weight)
+        dy = torch.empty(y.shape, dtype=y.dtype)
+        dz = torch.empty(z.shape, dtype=z.dtype)
         shares = parts(y.numel() // d_inner, LEAST_ROWS)
         d_weight = torch.zeros(len(shares), d_inner)
         rows = [

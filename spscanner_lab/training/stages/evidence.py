@@ -59,7 +59,9 @@ def labelled_logits(
                 yield result.logits, relevant
 
 
-def calibrate(scanner: Scanner, asked: Iterable[QuestionOnDocument]) -> tuple[float, float] | None:
+def calibrate(
+    scanner: Scanner, asked: Iterable[QuestionOnDocument]
+) -> tuple[float, float] | None:
     """Scale and shift a scanner's logits by Platt scaling, in place, in its head.
 
     No rank changes.
@@ -115,7 +117,8 @@ def fitted_shift(
         + abs(np.log(weights[relevant].sum() / weights[~relevant].sum()))
         + 1.0
     )
-    low, high = -reach, reach
+    low = -reach
+    high = reach
     for _ in range(60):
         middle = (low + high) / 2
         if (weights * (sigmoid(x + middle) - relevant)).sum() < 0:
@@ -166,16 +169,17 @@ def evidence_loss(
         logits = model.score(
             states, None if prior is None else torch.from_numpy(prior).to(model.device)
         )
+        # (units,)
         relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(
             model.device
-        )  # (units,)
+        )
+        # the ranking loss is without the shift
         binary = F.binary_cross_entropy_with_logits(
             logits + shift, relevant, pos_weight=weight, reduction="sum"
-        )  # the ranking loss is without the shift
+        )
         loss = loss + binary / units
-        if (
-            recipe.ranking_weight and example.relevant.any()
-        ):  # without evidence there is no ranking to learn
+        # without evidence there is no ranking to learn
+        if recipe.ranking_weight and example.relevant.any():
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / len(examples)
     return loss
@@ -227,9 +231,8 @@ def unit_states(
     )
 
 
-_SHIFT_STEPS = (
-    3  # steps whose examples determine the shift that the loss adds to a base's logits
-)
+# steps whose examples determine the shift that the loss adds to a base's logits
+_SHIFT_STEPS = 3
 
 
 class Validation(NamedTuple):
@@ -245,19 +248,19 @@ class EvidenceStage:
 
     # the key of the validation's measures in the checkpoint's training record
     measured = "validation_recall"
-    title, mark = "recall", "@"  # for the lines that show the measures
+    # for the lines that show the measures
+    title = "recall"
+    mark = "@"
     names = tuple(map(str, CUTOFFS))
     choice = "10"  # weights are chosen by the mean of this measure over sources
 
     def __init__(
         self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify
     ) -> None:
-        self._files, self._recipe, self._device, self._notify = (
-            files,
-            recipe,
-            device,
-            notify,
-        )
+        self._files = files
+        self._recipe = recipe
+        self._device = device
+        self._notify = notify
         _check_files(files)
         self.held_out: list[Document] = []
         training = set_aside(
@@ -362,7 +365,9 @@ class EvidenceStage:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint and its model card."""
-        folder, model, settings = self._files.out, checkpoint.model, checkpoint.settings
+        folder = self._files.out
+        model = checkpoint.model
+        settings = checkpoint.settings
         save_checkpoint(
             folder, model, settings, checkpoint.tokenizer, torch.bfloat16,
             word_vectors=checkpoint.word_vectors, encoder=checkpoint.encoder_file,

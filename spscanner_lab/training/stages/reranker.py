@@ -106,9 +106,8 @@ class RerankerObjective(PassageDraw):
         ):
             pairs = [pair for number in members for pair in examples[number]]
             logits = self.logits(model, pairs, self.recipe.dtype)
-            right = torch.zeros(
-                (), dtype=torch.int64, device=logits.device
-            )  # the first one
+            # the first one
+            right = torch.zeros((), dtype=torch.int64, device=logits.device)
             columns = torch.split(logits, [len(examples[number]) for number in members])
             yield torch.stack(
                 [F.cross_entropy(column, right) for column in columns]
@@ -210,9 +209,8 @@ class EmbedderObjective(PassageDraw):
         columns = {
             column.passages[0]: column for column in by_question.values()
         }.values()
-        passages = zip(
-            *(column.passages for column in columns), strict=False
-        )  # as many as the shortest has
+        # as many as the shortest has
+        passages = zip(*(column.passages for column in columns), strict=False)
         texts = [[column.question for column in columns], *passages]
         kind = self._loss.model.device.type
         # autocast stays on until the gradients are computed, since that repeats the
@@ -254,7 +252,8 @@ class RerankerStage(EvidenceStage):
     """Trains a reranker, which has no lexical channel, on the questions of ``--data``."""
 
     measured = "validation_ranking"
-    title, mark = "ranking", ""
+    title = "ranking"
+    mark = ""
     names = ("mrr@10", "recall@1", "recall@10")
     choice = "mrr@10"
     passages: Any  # the objective
@@ -285,9 +284,8 @@ class RerankerStage(EvidenceStage):
             ]
 
 
-Score = Callable[
-    [str, Sequence[str]], NDArray[np.float32]
-]  # a question and texts -> scores, (texts,)
+# a question and texts -> scores, (texts,)
+Score = Callable[[str, Sequence[str]], NDArray[np.float32]]
 
 
 def ranking(
@@ -322,7 +320,8 @@ def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
     A tokenizer without an end token gains one, and the embedding gains a row for it,
     drawn with ``seed``.
     """
-    tokenizer, config = start.tokenizer, start.model.config
+    tokenizer = start.tokenizer
+    config = start.model.config
     if all(tokenizer.token_to_id(name) is None for name in END_TOKENS):
         tokenizer = Tokenizer.from_str(tokenizer.to_str())
         tokenizer.add_special_tokens([END_TOKENS[0]])
@@ -351,10 +350,8 @@ class TransformerStage(RerankerStage):
         torch.manual_seed(self._recipe.seed)  # for a new head
         model = self._loaded(base).float().to(self._device)
         before = getattr(_network(model).config, "spscanner", {}).get("training", {})
-        settings, tokenizer = (
-            ScannerSettings(training=before),
-            self._tokenizer.backend_tokenizer,
-        )
+        settings = ScannerSettings(training=before)
+        tokenizer = self._tokenizer.backend_tokenizer
         return Checkpoint(
             model, settings, tokenizer, base, locate(base), published=False
         )
@@ -370,9 +367,8 @@ class TransformerStage(RerankerStage):
         }
         kind = library.AutoModelForSequenceClassification
         model = load(lambda path: kind.from_pretrained(path, **options), base)
-        model.config.pad_token_id = (
-            self._tokenizer.pad_token_id
-        )  # a decoder finds its last token by this
+        # a decoder finds its last token by this
+        model.config.pad_token_id = self._tokenizer.pad_token_id
         return model
 
     def objective(self, start: Checkpoint) -> Objective:

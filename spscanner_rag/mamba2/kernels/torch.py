@@ -59,13 +59,13 @@ class Kernels:
         (batch, tokens, conv_dim).
         """
         tokens = xBC.shape[1]
-        extended = torch.cat(
-            (tail.to(xBC.dtype), xBC), dim=1
-        )  # (batch, d_conv - 1 + tokens, conv_dim)
+        # (batch, d_conv - 1 + tokens, conv_dim)
+        extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)
         # On a CPU, the convolution's backward pass is several times slower in bfloat16
         # than in float32.
         dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
-        weight, bias = conv1d.weight.to(dtype), conv1d.bias
+        weight = conv1d.weight.to(dtype)
+        bias = conv1d.bias
         convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
         with torch.autocast(xBC.device.type, enabled=False):
             out = convolve(
@@ -113,7 +113,8 @@ def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
 
 def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
     """For kernels that pack: the last inputs of the last token's sequence, (batch, d_conv - 1, conv_dim)."""
-    kept, tokens = tail.shape[1], xBC.shape[1]
+    kept = tail.shape[1]
+    tokens = xBC.shape[1]
     recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
     first = recent.shape[1] - kept
     recent = recent[:, first:]
@@ -136,9 +137,8 @@ def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> T
     ``inputs``: (batch, d_conv - 1 + tokens, channels), ``weight``: (channels, 1,
     d_conv), ``bias``: (channels,).
     """
-    image = inputs.transpose(1, 2).unsqueeze(
-        2
-    )  # (batch, channels, 1, d_conv - 1 + tokens)
+    # (batch, channels, 1, d_conv - 1 + tokens)
+    image = inputs.transpose(1, 2).unsqueeze(2)
     return (
         F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight))
         .squeeze(2)
@@ -148,7 +148,8 @@ def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> T
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """The same, as one product per tap in float32, for GPUs, where cuDNN rounds the factors to TF32 by default."""
-    inputs, weight = inputs.float(), weight.float()
+    inputs = inputs.float()
+    weight = weight.float()
     width = weight.shape[-1]
     tokens = inputs.shape[1] - width + 1
     taps = weight[:, 0].unbind(-1)  # d_conv times (channels,)
@@ -180,7 +181,8 @@ class GatedRMSNorm(nn.Module):
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
-        self.groups, self.epsilon = config.ngroups, config.norm_epsilon
+        self.groups = config.ngroups
+        self.epsilon = config.norm_epsilon
         self.norm_before_gate = config.norm_before_gate
         self.weight = nn.Parameter(torch.ones(config.d_inner))
 

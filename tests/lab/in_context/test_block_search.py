@@ -43,9 +43,8 @@ def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
         read = model.read_queries(
             torch.cat([query, digits], 1), documents, selected=routed
         )
-        steps = (
-            read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)
-        )  # (4, 10)
+        # (4, 10)
+        steps = read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)
         found.append(
             sum(
                 float(steps[place, digit])
@@ -84,9 +83,8 @@ def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
 
 
 def test_a_corpus_is_read_in_batches(model: BlockSearchModel) -> None:
-    texts = [
-        f"Number {number}. {TEXTS[number % 5]}" for number in range(40)
-    ]  # more than one batch
+    # more than one batch
+    texts = [f"Number {number}. {TEXTS[number % 5]}" for number in range(40)]
     whole = read_corpus(model, texts, seed=3)
     assert whole.documents == len(set(whole.codes.tolist())) == 40
     assert read_corpus(model, texts, seed=3).codes.tolist() == whole.codes.tolist()

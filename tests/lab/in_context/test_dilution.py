@@ -40,12 +40,10 @@ def test_it_is_what_transformers_attends_to(
     with_explicit_mask(plain, TEXTS, CODES)
     for number, layer in enumerate(layers):
         values, (output, weights) = seen[2 * number : 2 * number + 2]
-        own = weights[
-            0, :, -1, : len(document_of)
-        ]  # (heads, document tokens), of the query's last token
-        per_head = (
-            values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)
-        )  # (tokens, heads, 8)
+        # (heads, document tokens), of the query's last token
+        own = weights[0, :, -1, : len(document_of)]
+        # (tokens, heads, 8)
+        per_head = values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)
         is_gold = torch.isin(document_of, torch.tensor(list(gold)))
         of_gold = torch.einsum("ht,thw->hw", own * is_gold, per_head).flatten()
         share = (of_gold @ layer.self_attn.o_proj.weight.T.detach()).norm() / output[
@@ -113,9 +111,8 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
         for _, path in lines
     ]
     values = [[row[column] for row in numbers] for column in range(1, 5)]
-    assert (
-        np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999
-    )  # in SVG, y grows downwards
+    # in SVG, y grows downwards
+    assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999
 
 
 @pytest.mark.parametrize(

@@ -132,9 +132,8 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(
 
 
 def test_routing_by_hand() -> None:
-    scores = torch.tensor(
-        [[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]]
-    )  # (1, 2 heads, 4 tokens)
+    # (1, 2 heads, 4 tokens)
+    scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])
     found = max_similarities(scores, torch.tensor([0, 0, 1, 2]), 3)
     assert found.tolist() == [[[5.0, 2.0, -3.0], [1.0, 7.0, -1.0]]]
 
@@ -162,9 +161,10 @@ def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(
             own = torch.cat([keys[0], own_keys[0, 0, : token + 1]])
             of_own = torch.cat([values[0], own_values[0, 0, : token + 1]])
             logits = 0.7 * own @ queries[0, head, token] / 2
+            # without a value
             beside = torch.cat(
                 [logits, torch.tensor([-math.inf if sink is None else sink])]
-            )  # without a value
+            )
             weights = (1 - share) * torch.softmax(logits, 0) + share * torch.softmax(
                 beside, 0
             )[:-1]
@@ -222,9 +222,8 @@ def test_what_no_model_can_read(
 ) -> None:
     with pytest.raises(ValueError, match="no eos_token_id"):
         Layout.of(digit_tokenizer, 1, None)
-    layout = Layout.of(
-        digit_tokenizer, None, 7
-    )  # without a first token, the last one comes first
+    # without a first token, the last one comes first
+    layout = Layout.of(digit_tokenizer, None, 7)
     assert (layout.begin, layout.end) == (7, 7)
     with pytest.raises(
         ValueError, match="no token 0; expected one for each of the ten digits"

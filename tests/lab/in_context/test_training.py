@@ -46,10 +46,11 @@ def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
     prefixes = torch.tensor([[7, 4, 9, 0]])
     targets, known = auxiliary_targets(prefixes, CANDIDATES, WEIGHTS)
     expected = torch.zeros(4, 10)
+    # all three candidates follow the empty prefix
     expected[0, 7], expected[0, 0] = (
         0.8,
         0.2,
-    )  # all three candidates follow the empty prefix
+    )
     expected[1, 4] = 1.0  # two candidates begin with 7
     expected[2, 2], expected[2, 9] = 0.5 / 0.8, 0.3 / 0.8  # the two that begin with 74
     expected[3, 9] = 1.0  # 749: only the second
@@ -67,9 +68,8 @@ def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
     torch.testing.assert_close(
         auxiliary_loss(logits, prefixes, CANDIDATES, WEIGHTS), by_hand / 4
     )
-    prefixes = torch.tensor(
-        [[0, 9, 2, 1]]
-    )  # places after a prefix that no code has are skipped
+    # places after a prefix that no code has are skipped
+    prefixes = torch.tensor([[0, 9, 2, 1]])
     filled = (
         torch.cat([CANDIDATES, prefixes[None]], 1),
         torch.cat([WEIGHTS, torch.zeros(1, 1)], 1),
@@ -241,9 +241,8 @@ def trainer(
 def test_a_run_is_resumed_with_the_same_auxiliary_weight(
     digit_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    list(
-        islice(trainer(small(digit_tokenizer), tmp_path).run(), 3)
-    )  # the state is that of step 2
+    # the state is that of step 2
+    list(islice(trainer(small(digit_tokenizer), tmp_path).run(), 3))
     assert [step.step for step in trainer(small(digit_tokenizer), tmp_path).run()] == [
         3,
         4,

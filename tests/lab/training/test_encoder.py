@@ -74,10 +74,11 @@ def test_training_lowers_the_loss_and_goes_on_where_it_ended(
     ]
     for steps in (20, 24):
         trainer = kind(encoder_file, sources, seed=3).trainer(tmp_path / "part", steps)
+        # a training cannot be shortened
         assert (list(trainer.run()), trainer.step) == (
             [],
             24,
-        )  # a training cannot be shortened
+        )
     for (name, weight), other in zip(
         whole.named_parameters(), again.parameters(), strict=True
     ):

@@ -194,9 +194,8 @@ def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
     rates = [learning_rate_at(step, recipe) for step in range(101)]
     assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert rates[5:81] == [1.0] * 76
-    assert rates[85] == pytest.approx(
-        0.1 + 0.9 * (1 - 0.5)
-    )  # a quarter of the cooldown: 1 - sqrt(1/4)
+    # a quarter of the cooldown: 1 - sqrt(1/4)
+    assert rates[85] == pytest.approx(0.1 + 0.9 * (1 - 0.5))
     assert rates[80:] == sorted(rates[80:], reverse=True)
     assert rates[100] == pytest.approx(0.1)
     longer = replace(recipe, steps=1000, warmup_share=0.005)
@@ -220,13 +219,14 @@ def test_every_weight_is_trained_and_only_matrices_decay() -> None:
     kinds = {
         name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free
     }
+    # weight is that of norms
     assert kinds == {
         "A_log",
         "D",
         "dt_bias",
         "bias",
         "weight",
-    }  # weight is that of norms
+    }
     assert all((p.dim() == 1) == (id(p) in free) for p in trained)
 
 
@@ -236,9 +236,8 @@ def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
     assert not log.exists()
     append_records(log, [{"step": step} for step in (1, 2, 3, 3, 4)])
     with log.open("a") as file:
-        file.write(
-            '[]\nno record\n{"step": 3}\n{"step": 5, "lo'
-        )  # killed while it was written
+        # killed while it was written
+        file.write('[]\nno record\n{"step": 3}\n{"step": 5, "lo')
     keep_until(log, 3)
     assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [
         1,

@@ -16,8 +16,8 @@ from spscanner_lab.training.meaning_weights import (
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
 from spscanner_rag.checkpoint.file_access import ENCODER
-from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.answer_evidence import answer_evidence
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from tests.lab.training.letters import DOCUMENTS, QUESTIONS
 
 
@@ -27,10 +27,11 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     for number in range(200):
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
+        # each by two sigmas
         scanner, cosines = (
             rng.normal(2 * relevant, 1),
             rng.normal(0.2 * relevant, 0.1),
-        )  # each by two sigmas
+        )
         read.append(
             Fitted(
                 "a", scanner.astype(np.float32), cosines.astype(np.float32), relevant

@@ -392,9 +392,8 @@ def test_a_base_whose_scores_are_low_is_trained_as_if_they_were_not(
             head.bias.item(),
         )
     assert tuned[low][0] == pytest.approx(tuned[once.out][0], abs=1e-4)
-    assert tuned[low][1] == pytest.approx(
-        tuned[once.out][1] - 4.0, abs=1e-3
-    )  # and they stay low
+    # and they stay low
+    assert tuned[low][1] == pytest.approx(tuned[once.out][1] - 4.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(

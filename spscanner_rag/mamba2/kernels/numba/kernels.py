@@ -111,9 +111,8 @@ class NumbaKernels(Kernels):
             return super().convolve(conv1d, xBC, tail, sequence_index)
         batch, tokens, channels = xBC.shape
         out = torch.empty(batch, tokens, channels, dtype=xBC.dtype)
-        weight = numbers(
-            conv1d.weight[:, 0].float().t().contiguous()
-        )  # (d_conv, conv_dim)
+        # (d_conv, conv_dim)
+        weight = numbers(conv1d.weight[:, 0].float().t().contiguous())
         bias = (
             np.zeros(channels, np.float32)
             if conv1d.bias is None
@@ -146,7 +145,8 @@ class NumbaKernels(Kernels):
             return super().scan(operands, state, config, sequence_index)
         x, _, _, A, B, C, D = operands
         dt = time_steps(operands, config)  # (batch, tokens, nheads)
-        after, out = state.contiguous().clone(), torch.empty(x.shape, dtype=x.dtype)
+        after = state.contiguous().clone()
+        out = torch.empty(x.shape, dtype=x.dtype)
         scan_rows((x, B, C), D, dt, decays(dt, A, sequence_index), after, out)
         return out, after
 
@@ -157,11 +157,10 @@ class NumbaKernels(Kernels):
         d_inner = y.shape[-1]
         out = torch.empty(y.shape, dtype=z.dtype)
         gate, stride = flat(z.flatten(0, -2))
-        weight, epsilon = numbers(norm.weight.float()), np.float32(norm.epsilon)
-        values, written = (
-            numbers(y.reshape(-1, d_inner)),
-            numbers(out.view(-1, d_inner)),
-        )
+        weight = numbers(norm.weight.float())
+        epsilon = np.float32(norm.epsilon)
+        values = numbers(y.reshape(-1, d_inner))
+        written = numbers(out.view(-1, d_inner))
         fixed = (
             values,
             gate,
@@ -184,7 +183,8 @@ class NumbaKernels(Kernels):
             return super().norm(norm, x)
         size = x.shape[-1]
         out = torch.empty(x.shape, dtype=norm.weight.dtype)
-        values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))
+        values = numbers(x.reshape(-1, size))
+        written = numbers(out.view(-1, size))
         fixed = (
             values,
             numbers(norm.weight.float()),
@@ -213,7 +213,8 @@ def scan_rows(
     ``state`` changes, ``out`` is written.
     """
     batch, _, heads, headdim = inputs[0].shape
-    times, factors = dt.contiguous().numpy(), decay.contiguous().numpy()
+    times = dt.contiguous().numpy()
+    factors = decay.contiguous().numpy()
     skip = np.ascontiguousarray(
         np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim))
     )

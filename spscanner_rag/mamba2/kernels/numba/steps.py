@@ -49,7 +49,8 @@ SMALLEST_PRODUCT = np.float32(1e-15)
 product at their end. A group of tokens ends before the product would become smaller
 than this."""
 
-_ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+_ONE = np.float32(1.0)
+_ZERO = np.float32(0.0)
 
 
 @compiled(CONTRACT, keep=True)
@@ -63,9 +64,8 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
     taps, channels = weight.shape
     vectors = channels - channels % LANES
     for token in range(first, last):
-        tap = (
-            taps - 1
-        )  # the first that reads a token of the same sequence: numbers do not decrease
+        # the first that reads a token of the same sequence: numbers do not decrease
+        tap = taps - 1
         while tap > 0:
             source = token + tap - taps
             if len(sequence) and sequence[token] != (
@@ -113,9 +113,11 @@ def gated_norm_rows(
     d_inner = len(weight)
     width = d_inner // groups
     vectors = d_inner - d_inner % LANES
-    gate, value = np.empty(d_inner, np.float32), np.empty(d_inner, np.float32)
+    gate = np.empty(d_inner, np.float32)
+    value = np.empty(d_inner, np.float32)
     for row in range(first, last):
-        at, z_at = row * d_inner, row * z_stride
+        at = row * d_inner
+        z_at = row * z_stride
         for c in range(0, vectors, LANES):
             gates = silu_of(load(z, z_at + c))
             store(gate, c, gates)
@@ -132,7 +134,8 @@ def gated_norm_rows(
             gate[c] = silu(as_float32(z[z_at + c]))
             value[c] = as_float32(y[row, c]) * (_ONE if norm_before_gate else gate[c])
         for start in range(0, d_inner, width):
-            part, factors = value[start : start + width], weight[start : start + width]
+            part = value[start : start + width]
+            factors = weight[start : start + width]
             squares = _ZERO
             for c in range(width):
                 squares += part[c] * part[c]
@@ -157,7 +160,8 @@ def norm_rows(x, weight, epsilon, out, first, last):
     """RMS norm of the rows ``first`` to ``last`` of ``x``, (rows, size)."""
     size = len(weight)
     for row in range(first, last):
-        read, written = x[row], out[row]
+        read = x[row]
+        written = out[row]
         squares = _ZERO
         for c in range(size):
             squares += as_float32(read[c]) * as_float32(read[c])
@@ -259,20 +263,18 @@ def scan_heads(
     """
     tokens, heads = dt.shape
     _, headdim, d_state = state.shape
-    width, rows = rounded(headdim, LANES), rounded(d_state, ROWS)
+    width = rounded(headdim, LANES)
+    rows = rounded(d_state, ROWS)
     whole = headdim - headdim % LANES
-    h = np.zeros(
-        (last - first, rows, width), np.float32
-    )  # the states: headdim is innermost
-    ahead = np.ones(
-        last - first, np.float32
-    )  # the product that each head's state still lacks
+    # the states: headdim is innermost
+    h = np.zeros((last - first, rows, width), np.float32)
+    # the product that each head's state still lacks
+    ahead = np.ones(last - first, np.float32)
     driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x, divided by the product
     y = np.zeros(BLOCK_TOKENS * width, np.float32)
     products = np.ones(BLOCK_TOKENS, np.float32)
-    pairs = np.zeros(
-        rows * BLOCK_TOKENS * 2, np.float32
-    )  # B and C, by rows of the state
+    # B and C, by rows of the state
+    pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)
     pairs_C = pairs[ROWS:]
     for head in range(first, last):
         h[head - first, :d_state, :headdim] = state[head].T
@@ -303,7 +305,8 @@ def scan_heads(
                 y[begin * width : end * width] = _ZERO
                 for t in range(begin, end):
                     step = np.float32(dt[start + t, head] / products[t])
-                    x_at, to = (start + t) * x_stride + head * headdim, t * width
+                    x_at = (start + t) * x_stride + head * headdim
+                    to = t * width
                     for p in range(0, whole, LANES):
                         store(driven, to + p, product(load(x, x_at + p), spread(step)))
                     for p in range(whole, headdim):
@@ -317,8 +320,10 @@ def scan_heads(
                         )  # fmt: skip
                 begin = end
             for t in range(count):
-                x_at, from_y = (start + t) * x_stride + head * headdim, t * width
-                to, skip_at = ((start + t) * heads + head) * headdim, head * headdim
+                x_at = (start + t) * x_stride + head * headdim
+                from_y = t * width
+                to = ((start + t) * heads + head) * headdim
+                skip_at = head * headdim
                 for p in range(0, whole, LANES):
                     skipped = product(load(x, x_at + p), load(skip, skip_at + p))
                     store(

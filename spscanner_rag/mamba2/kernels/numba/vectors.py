@@ -16,10 +16,11 @@ from numba import njit
 from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
+# a product and a sum may become one instruction; 0 has no sign
 CONTRACT = {
     "contract",
     "nsz",
-}  # a product and a sum may become one instruction; 0 has no sign
+}
 SUMS = CONTRACT | {"reassoc"}  # sums in any order too, so that they can be vectors
 
 
@@ -88,10 +89,8 @@ TO_INTEGER = np.float32(1.5 * 2**23)
 lowest bits."""
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_BITS, _HALVES = (
-    ir.VectorType(ir.IntType(32), LANES),
-    ir.VectorType(ir.IntType(16), LANES),
-)
+_BITS = ir.VectorType(ir.IntType(32), LANES)
+_HALVES = ir.VectorType(ir.IntType(16), LANES)
 
 
 class Vector(types.Type):
@@ -126,10 +125,8 @@ def store(typing, array, index, value):
     """Write a vector at ``index`` of a contiguous array of float32, or of bfloat16: rounded, ties to even."""
 
     def code(context, builder, signature, arguments):
-        (pointer, size), value = (
-            _pointer(context, builder, signature.args[0], arguments),
-            arguments[2],
-        )
+        (pointer, size) = _pointer(context, builder, signature.args[0], arguments)
+        value = arguments[2]
         if size == 2:
             bits = builder.bitcast(value, _BITS)
             odd = builder.and_(builder.lshr(bits, _each(16)), _each(1))
@@ -178,11 +175,9 @@ def _arithmetic(instruction, flags=()):
 
 
 _FLAGS = sorted(CONTRACT)
-product, total, quotient = (
-    _arithmetic("fmul", _FLAGS),
-    _arithmetic("fadd", _FLAGS),
-    _arithmetic("fdiv"),
-)
+product = _arithmetic("fmul", _FLAGS)
+total = _arithmetic("fadd", _FLAGS)
+quotient = _arithmetic("fdiv")
 
 
 @intrinsic
@@ -220,7 +215,8 @@ def flushed(typing, one, least):
     """A vector in which each number that is nearer to 0 than a given float32 number is set to 0."""
 
     def code(context, builder, signature, arguments):
-        one, least = arguments[0], _spread(builder, arguments[1])
+        one = arguments[0]
+        least = _spread(builder, arguments[1])
         above = builder.fcmp_ordered(">", one, least)
         below = builder.fcmp_ordered("<", one, builder.fneg(least))
         return builder.select(
@@ -246,19 +242,18 @@ def _pointer(context, builder, array, arguments):
 
 
 _LOG2_E = np.float32(1.44269504)
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_LN2_HIGH = np.float32(0.693359375)
+_LN2_LOW = np.float32(-2.12194440e-4)
 _EXP_MOST = np.float32(87.0)
-_E1, _E2, _E3 = (
-    np.float32(1.9875691500e-4),
-    np.float32(1.3981999507e-3),
-    np.float32(8.3334519073e-3),
-)
-_E4, _E5, _E6 = (
-    np.float32(4.1665795894e-2),
-    np.float32(1.6666665459e-1),
-    np.float32(5.0000001201e-1),
-)
-_HALF, _ONE, _MINUS_ONE = np.float32(0.5), np.float32(1.0), np.float32(-1.0)
+_E1 = np.float32(1.9875691500e-4)
+_E2 = np.float32(1.3981999507e-3)
+_E3 = np.float32(8.3334519073e-3)
+_E4 = np.float32(4.1665795894e-2)
+_E5 = np.float32(1.6666665459e-1)
+_E6 = np.float32(5.0000001201e-1)
+_HALF = np.float32(0.5)
+_ONE = np.float32(1.0)
+_MINUS_ONE = np.float32(-1.0)
 
 
 @compiled(CONTRACT, inline="always")

@@ -10,7 +10,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_TOKENS, _CHANNELS = 32, 128
+_TOKENS = 32
+_CHANNELS = 128
 
 
 @triton.jit

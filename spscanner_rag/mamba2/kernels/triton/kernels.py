@@ -40,16 +40,13 @@ OFFSETS = 2**31
 """The kernels count elements in 32 bits: past this many they return wrong numbers
 without an error (state-spaces/mamba issue 1015)."""
 
-SMALLEST_CHUNK, LARGEST_CHUNK = (
-    16,
-    256,
-)  # the range of tokens per chunk that the kernels support
+# the range of tokens per chunk that the kernels support
+SMALLEST_CHUNK = 16
+LARGEST_CHUNK = 256
 
 _PACKAGE = "mamba_ssm"
-_SCAN, _NORM = (
-    f"{_PACKAGE}.ops.triton.ssd_combined",
-    f"{_PACKAGE}.ops.triton.layernorm_gated",
-)
+_SCAN = f"{_PACKAGE}.ops.triton.ssd_combined"
+_NORM = f"{_PACKAGE}.ops.triton.layernorm_gated"
 
 _importing = threading.Lock()
 

@@ -45,9 +45,8 @@ def test_in_memory_are_questions_only(
 ) -> None:
     store = DocumentStore(iter(documents), tmp_path / "new")
     assert store.without_text(1) == replace(documents[1], text="")
-    assert (
-        list((tmp_path / "new").iterdir()) == []
-    )  # the file has no name, so it leaves nothing behind
+    # the file has no name, so it leaves nothing behind
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 DRAWN = Recipe(source_cap=30)
@@ -76,9 +75,8 @@ def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
     )
     for _ in range(100):
         assert store.without_text(questions.answered(draw).document).source == "walks"
-        assert (
-            questions.unanswered(draw) is None
-        )  # all documents have the same four questions
+        # all documents have the same four questions
+        assert questions.unanswered(draw) is None
 
 
 def test_questions_of_other_documents_are_not_answered(

@@ -107,10 +107,11 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     objective = EmbedderObjective(
         DocumentStore([document]), recipe, segmenter_of("sentence"), model
     )
+    # the later column counts
     again = [
         PassageColumn("Who left?", ("The well was dry.", "It rained.")),
         *COLUMNS,
-    ]  # the later column counts
+    ]
     for found in objective.losses(model, again):
         found.backward()  # type: ignore[no-untyped-call]
     gradients = [

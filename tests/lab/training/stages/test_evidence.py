@@ -29,7 +29,7 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.scan.reading import Reading
 
 
@@ -50,9 +50,8 @@ def test_probabilities_add_up_to_the_relevant_sentences_and_ranks_stay(
         for document in documents[:5]
         for question in document.questions
     ]
-    document, question = asked[
-        0
-    ]  # one label is wrong, since otherwise a threshold would separate all
+    # one label is wrong, since otherwise a threshold would separate all
+    document, question = asked[0]
     asked[0] = document, replace(question, evidence=document.questions[1].evidence)
     pairs = [(question.text, document.text) for document, question in asked]
     before = scanner.scan_many(pairs)

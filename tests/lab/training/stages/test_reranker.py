@@ -171,9 +171,8 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
         right, *wrong = (document for document, _, _ in pairs)
         reeds = reeds_of(int(lake), BIRDS.index(bird))
         assert right == f"The {bird} of lake {lake} nests in {reeds}."
-        assert not any(
-            reeds in document for document in wrong
-        )  # these would be false negatives
+        # these would be false negatives
+        assert not any(reeds in document for document in wrong)
         near += sum(f"of lake {lake} " in document for document in wrong)
         assert pairs == read(columns, tokenizer, number)
     assert near > 60  # one random passage in 12 is of the same lake
@@ -277,9 +276,8 @@ def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -
     )
     assert before is not None
     assert after is not None
-    assert losses[0] == pytest.approx(
-        np.log(4), abs=0.2
-    )  # the loss of a model that knows nothing yet
+    # the loss of a model that knows nothing yet
+    assert losses[0] == pytest.approx(np.log(4), abs=0.2)
     assert np.mean(losses[-10:]) < 0.9
     assert after.choice > before.choice + 0.2
     assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}
@@ -335,11 +333,12 @@ def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> N
     assert "| Architecture | Mamba-1, 2 layers" in (own.out / "README.md").read_text()
     texts = ["The wren builds.", "The wren of lake 3 sleeps. " * 2]
     loaded = MambaReranker(own.out, "passage", device="cpu", dtype="float32")
+    # saved in bfloat16
     np.testing.assert_allclose(
         loaded.score_texts("Who builds?", texts),
         scores(run, "Who builds?", texts),
         atol=0.05,
-    )  # saved in bfloat16
+    )
     further = replace(own, config=None, base=str(own.out), out=tmp_path / "further")
     assert (
         TrainingRun(further, recipe, torch.device("cpu")).start.model.config.mixer
@@ -349,9 +348,8 @@ def test_mamba_1_is_trained_saved_and_read(files: RunFiles, tmp_path: Path) -> N
         TrainingRun(further, replace(recipe, stage="evidence"), torch.device("cpu"))
 
 
-@pytest.mark.parametrize(
-    "labels", [1, None, 3]
-)  # a reranker, an encoder, and a classifier of something else
+# a reranker, an encoder, and a classifier of something else
+@pytest.mark.parametrize("labels", [1, None, 3])
 def test_a_transformer_is_trained_as_a_reranker_is(
     labels: int | None,
     files: RunFiles,

@@ -124,9 +124,8 @@ def test_scan(
     operands, state = operands_of(config, tokens, dtype=dtype), state_of(config)
     given = state.clone()
     got, after = NUMBA.scan(operands, state, config, None)
-    exact = ScanOperands(
-        *(part.float() for part in operands)
-    )  # torch rounds more than the output to bfloat16
+    # torch rounds more than the output to bfloat16
+    exact = ScanOperands(*(part.float() for part in operands))
     expected, expected_after = TORCH_KERNELS.scan(exact, state, config, None)
     close(got, expected.to(dtype), dtype)
     close(after, expected_after, torch.float32)

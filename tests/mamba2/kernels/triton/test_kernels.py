@@ -39,9 +39,8 @@ def test_every_offset_stays_below_32_bits(config: Mamba2Config) -> None:
         chunks * config.d_inner * config.d_state,
     ]
     assert max(sizes) < 2**31
-    assert (
-        max(sizes) * (chunks + 1) / chunks >= 2**31
-    )  # and no fewer tokens than necessary
+    # and no fewer tokens than necessary
+    assert max(sizes) * (chunks + 1) / chunks >= 2**31
 
 
 def test_scanner_lowers_segment_tokens(tiny_checkpoint: Any) -> None:
