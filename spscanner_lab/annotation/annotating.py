@@ -45,7 +45,9 @@ _TRIES = 3  # how often a model is asked for a reply in the right form
 
 @dataclass(frozen=True, slots=True)
 class AnnotationModels:
-    """Models that label, label again in wide windows, and check; names or objects.
+    """Models that label, label again in wide windows, and check.
+
+    Each is a name, or an object of either framework.
 
     By default the model that labels does all three.
     """

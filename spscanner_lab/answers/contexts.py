@@ -49,7 +49,7 @@ def document_windows(
     >>> from spscanner_lab.answers.contexts import document_windows
     >>> text = "It rained. It snowed. It thawed."
     >>> document_windows(text, 20, count_tokens=len)
-    ('It rained. ', 'It rained. It snowed. ', 'It snowed. It thawed.')
+    ('It rained. ', 'It snowed. ', 'It snowed. It thawed.')
     """
     count = resolve_counter(count_tokens)
     units = SentenceSegmenter().segment(text)

@@ -39,14 +39,16 @@ def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
     Figure 3).
     """
     records = []
+    settings = []
     for answer_set in sets:
+        settings.append(answer_set.setting)
         for document, question, score in answer_set.answers:
             size = len(document.text)
             names = (document.source, document.split, document.doc_id, question.qid)
             metrics = _metrics(score, size)
             record = Record(*answer_set.setting.key, *names, size, metrics)
             records.append(record)
-    return rows_of(records, [answer_set.setting for answer_set in sets], seed)
+    return rows_of(records, settings, seed)
 
 
 def _metrics(score: AnswerScore, document_length: int) -> dict[str, float]:
@@ -56,12 +58,14 @@ def _metrics(score: AnswerScore, document_length: int) -> dict[str, float]:
         "token_f1": score.token_f1,
         "exact_match": score.exact_match,
     }
-    metrics = {
-        name: float(value) for name, value in values.items() if value is not None
-    }
+    metrics = {}
+    metrics_by_length = {}
     edge = length_bin(document_length)
-    by_length = {f"{name}_by_length@{edge}": value for name, value in metrics.items()}
-    return metrics | by_length
+    for name, value in values.items():
+        if value is not None:
+            metrics[name] = float(value)
+            metrics_by_length[f"{name}_by_length@{edge}"] = float(value)
+    return metrics | metrics_by_length
 
 
 def answer_tables(

@@ -137,10 +137,12 @@ def _is_right_choice(
 
 def _correct(verdicts: Sequence[Reply]) -> bool | None:
     """Return True if any decision is YES, False if all are NO, else None."""
-    decisions = []
+    decisions: list[bool | None] = []
     for verdict in verdicts:
-        decision = None if verdict.text is None else decision_in(verdict.text)
-        decisions.append(decision)
+        if verdict.text is None:
+            decisions.append(None)
+        else:
+            decisions.append(decision_in(verdict.text))
     if True in decisions:
         return True
     return None if None in decisions else False

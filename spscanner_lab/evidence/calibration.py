@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.ranking import sigmoid
 
 BINS = 15
 THRESHOLD = 0.5
@@ -46,12 +46,12 @@ def bins_of(probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> 
     >>> bins_of([0.1, 0.2, 0.9], [False, False, True], bins=2).tolist()
     [[2.0, 0.0, 0.30000000000000004], [1.0, 1.0, 0.9]]
     """
-    p = np.asarray(probabilities, np.float64)
-    marks = np.asarray(relevant, bool)
-    bin_numbers = np.minimum((p * bins).astype(np.int64), bins - 1)
-    sentences = np.bincount(bin_numbers, np.ones(len(p)), bins)
-    relevant_sentences = np.bincount(bin_numbers, marks, bins)
-    sums = np.bincount(bin_numbers, p, bins)
+    values = np.asarray(probabilities, np.float64)
+    labels = np.asarray(relevant, bool)
+    bin_numbers = np.minimum((values * bins).astype(np.int64), bins - 1)
+    sentences = np.bincount(bin_numbers, np.ones(len(values)), bins)
+    relevant_sentences = np.bincount(bin_numbers, labels, bins)
+    sums = np.bincount(bin_numbers, values, bins)
     columns = [sentences, relevant_sentences, sums]
     return np.column_stack(columns).astype(np.float64)
 
@@ -144,44 +144,46 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
     >>> round(scale, 2), round(shift, 2)
     (1.09, -0.62)
     """
-    x = np.asarray(logits, np.float64)
-    y = np.asarray(relevant, bool)
-    _check_fittable(x, y)
-    centre = float(x.mean())
-    spread = float(x.std())
-    features = np.column_stack([(x - centre) / spread, np.ones_like(x)])
-    weights = np.array([0.0, np.log(y.mean() / (1 - y.mean()))])
+    values = np.asarray(logits, np.float64)
+    labels = np.asarray(relevant, bool)
+    _check_fittable(values, labels)
+    centre = float(values.mean())
+    spread = float(values.std())
+    features = np.column_stack([(values - centre) / spread, np.ones_like(values)])
+    weights = np.array([0.0, np.log(labels.mean() / (1 - labels.mean()))])
     for _ in range(_NEWTON_STEPS):
         logits_now = features @ weights
-        p = sigmoid(logits_now)
-        gradient = features.T @ (p - y) / len(y)
-        variance = p * (1 - p)
-        curvature = (features * variance[:, None]).T @ features / len(y)
+        probabilities = sigmoid(logits_now)
+        gradient = features.T @ (probabilities - labels) / len(labels)
+        variance = probabilities * (1 - probabilities)
+        curvature = (features * variance[:, None]).T @ features / len(labels)
         step = np.linalg.solve(curvature, gradient)
         if gradient @ step < 1e-22:  # about twice the loss above its minimum
             break
-        loss = _log_loss(logits_now, y)
-        while _log_loss(features @ (weights - step), y) > loss:
+        loss = _log_loss(logits_now, labels)
+        while _log_loss(features @ (weights - step), labels) > loss:
             step /= 2
         weights -= step
     slope, shift = weights.tolist()
     return slope / spread, shift - slope * centre / spread
 
 
-def _check_fittable(x: Floats, y: NDArray[np.bool_]) -> None:
-    if not np.isfinite(x).all():
+def _check_fittable(values: Floats, labels: NDArray[np.bool_]) -> None:
+    if not np.isfinite(values).all():
         raise ValueError("got a logit that is not finite; expected finite ones")
-    if y.all() or not y.any():
+    if labels.all() or not labels.any():
         raise ValueError(
-            f"got {int(y.sum())} relevant of {len(y)} sentences; expected some of both"
-            " kinds"
+            f"got {int(labels.sum())} relevant of {len(labels)} sentences; expected"
+            " some of both kinds"
         )
-    if x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min():
+    relevant = values[labels]
+    irrelevant = values[~labels]
+    if irrelevant.max() <= relevant.min() or relevant.max() <= irrelevant.min():
         raise ValueError(
             "the classes are perfectly separable, so that no finite scale is best;"
             " expected logits that overlap: take more questions"
         )
 
 
-def _log_loss(logits: Floats, y: NDArray[np.bool_]) -> float:
-    return float((np.logaddexp(0, logits) - y * logits).mean())
+def _log_loss(logits: Floats, labels: NDArray[np.bool_]) -> float:
+    return float((np.logaddexp(0, logits) - labels * logits).mean())

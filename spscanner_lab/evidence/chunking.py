@@ -35,13 +35,13 @@ def read_chunking(folder: Path) -> list[Document]:
     with path.open(encoding="utf-8", newline="") as file:
         try:
             for number, row in enumerate(csv.DictReader(file), 1):
-                where = f"{path}, row {number}"
+                location = f"{path}, row {number}"
                 name = row.get("corpus_id") or ""
                 has_both = name in texts and (row.get("question") or "").strip()
                 names = ", ".join(texts) or "the texts, of which there are none"
                 expected = f"a question, and a corpus_id of {names}"
-                require(has_both, expected, name, where)
-                evidence = _evidence(row, texts[name], where)
+                require(has_both, expected, name, location)
+                evidence = _evidence(row, texts[name], location)
                 question = Question(f"row-{number}", row["question"], evidence)
                 questions[name].append(question)
         except csv.Error as error:
@@ -65,10 +65,12 @@ def _texts_in(folder: Path) -> dict[str, str]:
 
 
 def _evidence(
-    row: Mapping[str, str], text: str, where: str
+    row: Mapping[str, str], text: str, location: str
 ) -> tuple[tuple[int, int], ...]:
     """Return the spans of a row's references, each of which quotes the text."""
-    with expecting("references, a JSON list of content, start_index, end_index", where):
+    with expecting(
+        "references, a JSON list of content, start_index, end_index", location
+    ):
         references: Any = parse_json(row.get("references") or "")
         quotations = []
         for reference in references:
@@ -81,6 +83,6 @@ def _evidence(
             f"{content!r:.60} at characters {start} to {end} (are questions and texts"
             " of one version?)"
         )
-        require(is_there, expected, text[max(start, 0) : end], where)
-    require(quotations, "at least one reference", quotations, where)
+        require(is_there, expected, text[max(start, 0) : end], location)
+    require(quotations, "at least one reference", quotations, location)
     return tuple((start, end) for start, end, _ in quotations)

@@ -57,7 +57,7 @@ def json_objects(path: Path, expected: str) -> Iterator[tuple[int, dict[str, Any
 
 
 @contextmanager
-def expecting(expected: str, where: str) -> Iterator[None]:
+def expecting(expected: str, location: str) -> Iterator[None]:
     """Turn an error in reading into a `DataError` that says where it is.
 
     The message also says what was ``expected``.
@@ -65,10 +65,10 @@ def expecting(expected: str, where: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{where}: expected {expected}, got {error}") from None
+        raise DataError(f"{location}: expected {expected}, got {error}") from None
 
 
-def require(fits: object, expected: str, got: object, where: str) -> None:
+def require(fits: object, expected: str, got: object, location: str) -> None:
     """Raise `DataError` unless ``fits`` is true.
 
     Examples
@@ -80,7 +80,7 @@ def require(fits: object, expected: str, got: object, where: str) -> None:
     spscanner_lab.evidence.data_lines.DataError: line 1: expected text, got 3
     """
     if not fits:
-        raise DataError(f"{where}: expected {expected}, got {got!r:.60}")
+        raise DataError(f"{location}: expected {expected}, got {got!r:.60}")
 
 
 def _bounded_lines(file: IO[bytes], path: Path) -> Iterator[bytes]:

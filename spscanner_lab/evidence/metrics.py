@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks
-from spscanner_rag.results.selection import rank
+from spscanner_rag.results.ranking import rank
 
 CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 
@@ -95,40 +95,40 @@ def ranking_metrics(
     """
     if not (relevant.any() or missed):
         raise ValueError("got no relevant unit; recall needs at least one")
-    gains = relevant[best_first(scores)].astype(np.float64)
-    ideal = np.sort([*gains, *missed])[::-1]
-    is_relevant = gains > 0
-    total = int(is_relevant.sum()) + len(missed)
-    first = np.inf
+    ranked_gains = relevant[best_first(scores)].astype(np.float64)
+    ideal_gains = np.sort([*ranked_gains, *missed])[::-1]
+    is_relevant = ranked_gains > 0
+    relevant_total = int(is_relevant.sum()) + len(missed)
+    first_rank = np.inf
     if is_relevant.any():
-        first = int(np.argmax(is_relevant)) + 1
-    discounts = 1.0 / np.log2(np.arange(len(ideal)) + 2.0)
+        first_rank = int(np.argmax(is_relevant)) + 1
+    discounts = 1.0 / np.log2(np.arange(len(ideal_gains)) + 2.0)
     precisions = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
-    stops = _stops(gains, ideal[0])
-    average_precision = float(precisions[is_relevant].sum() / total)
-    metrics = {"mrr": 1.0 / first, "map": average_precision}
-    for k in cutoffs:
-        hits = int(is_relevant[:k].sum())
-        gain = gains[:k] @ discounts[: len(gains)][:k]
-        ideal_gain = ideal[:k] @ discounts[:k]
+    stop_shares = _stops(ranked_gains, ideal_gains[0])
+    average_precision = float(precisions[is_relevant].sum() / relevant_total)
+    metrics = {"mrr": 1.0 / first_rank, "map": average_precision}
+    for cutoff in cutoffs:
+        relevant_found = int(is_relevant[:cutoff].sum())
+        gain = ranked_gains[:cutoff] @ discounts[: len(ranked_gains)][:cutoff]
+        ideal_gain = ideal_gains[:cutoff] @ discounts[:cutoff]
         metrics |= {
-            f"recall@{k}": hits / total,
-            f"precision@{k}": hits / k,
-            f"ndcg@{k}": float(gain / ideal_gain),
-            f"err@{k}": float(stops[:k].sum()),
-            f"success@{k}": float(hits > 0),
-            f"mrr@{k}": 1.0 / first if first <= k else 0.0,
+            f"recall@{cutoff}": relevant_found / relevant_total,
+            f"precision@{cutoff}": relevant_found / cutoff,
+            f"ndcg@{cutoff}": float(gain / ideal_gain),
+            f"err@{cutoff}": float(stop_shares[:cutoff].sum()),
+            f"success@{cutoff}": float(relevant_found > 0),
+            f"mrr@{cutoff}": 1.0 / first_rank if first_rank <= cutoff else 0.0,
         }
     return metrics
 
 
-def _stops(gains: Floats, highest: float) -> Floats:
+def _stops(ranked_gains: Floats, highest: float) -> Floats:
     """Return what each rank adds to ERR: (units,)."""
-    content = np.exp2(gains - highest) - np.exp2(-highest)
+    content = np.exp2(ranked_gains - highest) - np.exp2(-highest)
     reaches = np.cumprod([1.0, *(1 - content)])[:-1]
     ranks = np.arange(1, len(content) + 1)
-    stops: Floats = content * reaches / ranks
-    return stops
+    stop_shares: Floats = content * reaches / ranks
+    return stop_shares
 
 
 def units_within(
@@ -146,17 +146,17 @@ def units_within(
     >>> units_within(np.array([0.1, 0.9, 0.5]), np.array([10, 20, 90]), 50).tolist()
     [1, 0]
     """
-    order = best_first(scores)
+    best_units = best_first(scores)
     smallest = int(tokens.min(initial=budget))
     fitting_ranks = []
     tokens_left = budget
-    for place, cost in enumerate(tokens[order].tolist()):
+    for place, cost in enumerate(tokens[best_units].tolist()):
         if tokens_left < smallest:
             break
         if cost <= tokens_left:
             fitting_ranks.append(place)
             tokens_left -= cost
-    return order[np.array(fitting_ranks, np.int64)]
+    return best_units[np.array(fitting_ranks, np.int64)]
 
 
 def recall_at_budgets(
@@ -194,23 +194,25 @@ def character_metrics(
     define them, except that characters in several spans count once. Units are disjoint.
     """
     lengths = units.ends - units.starts
-    total = int((evidence.ends - evidence.starts).sum())
-    inside = np.zeros(len(lengths), np.int64)  # characters of evidence in each unit
+    relevant_total = int((evidence.ends - evidence.starts).sum())
+    relevant_characters = np.zeros(
+        len(lengths), np.int64
+    )  # characters of evidence in each unit
     for start, end in zip(*evidence, strict=True):
         overlap = np.minimum(units.ends, end) - np.maximum(units.starts, start)
-        inside += np.maximum(overlap, 0)
+        relevant_characters += np.maximum(overlap, 0)
     selections = {}
     for budget in budgets:
         selections[f"@{budget}"] = units_within(scores, lengths, budget)
-    overlapping = int((inside > 0).sum())
+    overlapping = int((relevant_characters > 0).sum())
     selections[""] = best_first(scores)[:overlapping]
     metrics: dict[str, float] = {}
     for name, selection in selections.items():
-        relevant = int(inside[selection].sum())
+        relevant = int(relevant_characters[selection].sum())
         length = int(lengths[selection].sum())
-        metrics[f"character_recall{name}"] = relevant / total
+        metrics[f"character_recall{name}"] = relevant / relevant_total
         metrics[f"character_precision{name}"] = relevant / length if length else 0.0
-        metrics[f"iou{name}"] = relevant / (length + total - relevant)
+        metrics[f"iou{name}"] = relevant / (length + relevant_total - relevant)
     return metrics
 
 
@@ -222,8 +224,8 @@ def answer_recall_at_words(
     1.0 if it is, else 0.0. ``texts`` are the units, best first. Whole words are
     compared, as `normalized`. Empty if no answer has a word.
     """
-    wanted = _wanted(answers)
-    if not wanted:
+    wanted_answers = _wanted(answers)
+    if not wanted_answers:
         return {}
     words: list[str] = []
     for text in texts:
@@ -233,7 +235,7 @@ def answer_recall_at_words(
     recalls = {}
     for budget in budgets:
         beginning = " ".join(words[:budget])
-        recalls[budget] = float(_contains(beginning, wanted))
+        recalls[budget] = float(_contains(beginning, wanted_answers))
     return recalls
 
 
@@ -244,15 +246,15 @@ def answer_recall_at(
 
     1.0 if it is, else 0.0. See `answer_recall_at_words`.
     """
-    wanted = _wanted(answers)
-    if not wanted:
+    wanted_answers = _wanted(answers)
+    if not wanted_answers:
         return {}
-    first = NEVER
+    first_rank = NEVER
     for place, text in enumerate(islice(texts, max(cutoffs)), 1):
-        if _contains(text, wanted):
-            first = place
+        if _contains(text, wanted_answers):
+            first_rank = place
             break
-    return {k: float(first <= k) for k in cutoffs}
+    return {cutoff: float(first_rank <= cutoff) for cutoff in cutoffs}
 
 
 def _wanted(answers: Sequence[str]) -> list[str]:

@@ -118,7 +118,7 @@ def read_documents(
         since results are stored by them and only one would count, or if a source is
         "macro" or "micro".
     """
-    places: dict[tuple[str, str, str], str] = {}
+    question_places: dict[tuple[str, str, str], str] = {}
     for path in paths:
         _check_is_file(path)
         lines = numbered_lines(path)
@@ -126,11 +126,11 @@ def read_documents(
             try:
                 number, line = next(lines)
                 if line.strip():
-                    where = f"{path}, line {number}"
-                    document = _document(line, where)
+                    location = f"{path}, line {number}"
+                    document = _document(line, location)
                     if distinct:
-                        refuse_names_of_means([document.source], where)
-                        _note_questions(document, where, places)
+                        refuse_names_of_means([document.source], location)
+                        _note_questions(document, location, question_places)
                     yield document
             except StopIteration:  # at the end, or after a damaged part
                 break
@@ -151,7 +151,7 @@ def _check_is_file(path: Path) -> None:
 
 
 def _note_questions(
-    document: Document, where: str, places: dict[tuple[str, str, str], str]
+    document: Document, location: str, question_places: dict[tuple[str, str, str], str]
 ) -> None:
     """Note where each question is.
 
@@ -160,64 +160,64 @@ def _note_questions(
     new_places: dict[tuple[str, str, str], str] = {}
     for question in document.questions:
         key = (document.source, document.doc_id, question.qid)
-        first = places.get(key) or new_places.get(key)
+        first = question_places.get(key) or new_places.get(key)
         if first:
             raise DataError(
-                f"{where}: got question {question.qid!r:.80} of document"
+                f"{location}: got question {question.qid!r:.80} of document"
                 f" {document.doc_id!r:.80} of source {document.source!r:.80} again,"
                 f" first in {first}; expected each once: give each file once, and each"
                 " document an id of its own in its source"
             )
-        new_places[key] = where
-    places.update(new_places)
+        new_places[key] = location
+    question_places.update(new_places)
 
 
-def refuse_names_of_means(sources: Iterable[str], where: str) -> None:
+def refuse_names_of_means(sources: Iterable[str], location: str) -> None:
     """Raise `DataError` for a source that has the name of a mean over sources.
 
-    ``where`` starts the message.
+    ``location`` starts the message.
     """
     for source in sources:
         if source in MEANS:
             raise DataError(
-                f"{where}: got the source {source!r}, the name of a mean over sources"
-                " in results; expected another name: rename the source"
+                f"{location}: got the source {source!r}, the name of a mean over"
+                " sources in results; expected another name: rename the source"
             )
 
 
-def _document(line: bytes, where: str) -> Document:
-    with expecting("one JSON object", where):
+def _document(line: bytes, location: str) -> Document:
+    with expecting("one JSON object", location):
         record = parse_object(line.decode("utf-8"))
-    text = _string(record, "text", where)
+    text = _string(record, "text", location)
     records: Any = record.get("questions")
     are_objects = isinstance(records, list) and _are_all(records, dict)
-    require(are_objects, "'questions' to be a list of objects", records, where)
+    require(are_objects, "'questions' to be a list of objects", records, location)
     return Document(
-        doc_id=_string(record, "doc_id", where),
-        source=_name(record, "source", where),
+        doc_id=_string(record, "doc_id", location),
+        source=_name(record, "source", location),
         title=str(record.get("title") or ""),
         text=text,
-        questions=tuple(_question(item, len(text), where) for item in records),
-        split=_name(record, "split", where),
+        questions=tuple(_question(item, len(text), location) for item in records),
+        split=_name(record, "split", location),
     )
 
 
-def _question(record: dict[str, Any], characters: int, where: str) -> Question:
-    qid = _string(record, "qid", where)
-    where = f"{where}, question {qid}"
-    evidence = _evidence(record, characters, where)
-    answers = _strings(record, "answers", where)
-    choices = _strings(record, "choices", where)
+def _question(record: dict[str, Any], characters: int, location: str) -> Question:
+    qid = _string(record, "qid", location)
+    location = f"{location}, question {qid}"
+    evidence = _evidence(record, characters, location)
+    answers = _strings(record, "answers", location)
+    choices = _strings(record, "choices", location)
     are_choices = not choices or set(answers) <= set(choices)
-    require(are_choices, "each answer among the choices", answers, where)
+    require(are_choices, "each answer among the choices", answers, location)
     are_few = len(choices) <= MOST_CHOICES
-    require(are_few, f"at most {MOST_CHOICES} choices", len(choices), where)
+    require(are_few, f"at most {MOST_CHOICES} choices", len(choices), location)
     form = record.get("answer_form") or ""
     forms = f"an answer_form of {', '.join(ANSWER_FORMS)}"
-    require(form in ("", *ANSWER_FORMS), forms, form, where)
+    require(form in ("", *ANSWER_FORMS), forms, form, location)
     return Question(
         qid=qid,
-        text=_string(record, "question", where),
+        text=_string(record, "question", location),
         evidence=evidence,
         answerable=record.get("answerable", True) is not False,
         ambiguous=record.get("evidence_ambiguous", False) is True,
@@ -228,12 +228,12 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
 
 
 def _evidence(
-    record: dict[str, Any], characters: int, where: str
+    record: dict[str, Any], characters: int, location: str
 ) -> tuple[tuple[int, int], ...]:
     """Return the spans of a question, each inside a text of so many characters."""
     spans = record.get("evidence", [])
     is_list = isinstance(spans, list)
-    require(is_list, "'evidence' to be a list of [start, end]", spans, where)
+    require(is_list, "'evidence' to be a list of [start, end]", spans, location)
     expected = (
         f"[start, end] with 0 <= start < end <= {characters}, the length of the text"
     )
@@ -241,7 +241,7 @@ def _evidence(
     for span in spans:
         is_pair = isinstance(span, list) and len(span) == 2 and _are_all(span, int)
         is_inside = is_pair and 0 <= span[0] < span[1] <= characters
-        require(is_inside, expected, span, where)
+        require(is_inside, expected, span, location)
         evidence.append((span[0], span[1]))
     return tuple(evidence)
 
@@ -251,22 +251,22 @@ def _are_all(values: Iterable[object], kind: type) -> bool:
     return all(type(value) is kind for value in values)
 
 
-def _name(record: dict[str, Any], key: str, where: str) -> str:
+def _name(record: dict[str, Any], key: str, location: str) -> str:
     """Return a name that results contain, so UTF-8 must be able to hold it."""
     name = str(record.get(key) or "")
     is_encodable = not re.search(r"[\ud800-\udfff]", name)
-    require(is_encodable, f"text that UTF-8 can hold under {key!r}", name, where)
+    require(is_encodable, f"text that UTF-8 can hold under {key!r}", name, location)
     return name
 
 
-def _strings(record: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _strings(record: dict[str, Any], key: str, location: str) -> tuple[str, ...]:
     values = record.get(key, [])
     are_strings = isinstance(values, list) and _are_all(values, str)
-    require(are_strings, f"{key!r} to be a list of strings", values, where)
+    require(are_strings, f"{key!r} to be a list of strings", values, location)
     return tuple(values)
 
 
-def _string(record: dict[str, Any], key: str, where: str) -> str:
+def _string(record: dict[str, Any], key: str, location: str) -> str:
     value = record.get(key)
-    require(isinstance(value, str), f"a string under {key!r}", value, where)
+    require(isinstance(value, str), f"a string under {key!r}", value, location)
     return str(value)

@@ -189,12 +189,16 @@ class Asker:
                 break
             lengthened = 1 + random.random() / 4
             self._wait(self.pause * 2 ** (attempts - 1) * lengthened)
-        message = None if attempt.error is None else _message_of(attempt.error)
+        reply: str | None = attempt.text
+        message = None
+        if attempt.error is not None:
+            reply = None
+            message = _message_of(attempt.error)
         if self.replies is not None:
             self.replies.add(
                 model.name,
                 prompt,
-                reply=attempt.text if message is None else None,
+                reply=reply,
                 error=message,
                 attempts=attempts,
                 seconds=time.perf_counter() - start,

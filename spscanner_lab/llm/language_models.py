@@ -69,15 +69,12 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
     """
     if isinstance(model, LanguageModel):
         return model
-    is_class = isinstance(model, type)
-    kind = model.__name__ if isinstance(model, type) else type(model).__name__
     ask = _asking_method(model)
-    if ask is None or is_class:
-        got = "the class" if is_class else "an object of type"
-        raise TypeError(
-            f"language model: got {got} {kind}; expected a LlamaIndex LLM, a LangChain"
-            " chat model or a function from str to str"
-        )
+    if isinstance(model, type):
+        raise _not_a_model(f"the class {model.__name__}")
+    kind = type(model).__name__
+    if ask is None:
+        raise _not_a_model(f"an object of type {kind}")
     if name is None:
         name = _name_of(model)
     if not name.strip():
@@ -86,6 +83,13 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
             'expected one: language_model_of(model, name="...")'
         )
     return LanguageModel(name, ask)
+
+
+def _not_a_model(got: str) -> TypeError:
+    return TypeError(
+        f"language model: got {got}; expected a LlamaIndex LLM, a LangChain chat model"
+        " or a function from str to str"
+    )
 
 
 def _asking_method(model: object) -> Callable[[str], object] | None:

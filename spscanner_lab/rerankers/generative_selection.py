@@ -42,7 +42,7 @@ class GenerativeSelection(Baseline):
         A LlamaIndex or LangChain model, or a function; see `language_model_of`.
     unit : str or Segmenter, default "sentence"
         See `Baseline`.
-    most : int, default 50
+    most_units : int, default 50
         Most units that are named in a window, as many as the paper's retrievers find.
     window_characters : int, default 400,000
         Most characters of a document in one prompt, about 100,000 tokens.
@@ -67,13 +67,13 @@ class GenerativeSelection(Baseline):
         model: object,
         unit: UnitKind | Segmenter = "sentence",
         *,
-        most: int = 50,
+        most_units: int = 50,
         window_characters: int = 400_000,
         asker: Asker | None = None,
     ) -> None:
         super().__init__(unit)
-        check_whole(most=most, window_characters=window_characters)
-        self.most = most
+        check_whole(most_units=most_units, window_characters=window_characters)
+        self.most_units = most_units
         self.window_characters = window_characters
         self.asker = asker
         self._model = language_model_of(model)
@@ -112,16 +112,16 @@ class GenerativeSelection(Baseline):
             stop_if(cancelled, "between two prompts")
             reply = self._reply(query, lines[first:end])
             numbers = numbers_in(reply, first, end)
-            for place, number in enumerate(numbers[: self.most], 1):
+            for place, number in enumerate(numbers[: self.most_units], 1):
                 scores[number] = 1 / place
         return scores
 
     def _reply(self, query: str, lines: Sequence[str]) -> str:
-        """Return the model's reply; ``OSError`` if it failed at every attempt."""
+        """Return the model's reply, or raise ``OSError`` if it failed every time."""
         closing = (
             "Write one line: the word SENTENCES, a colon, and the numbers of the"
             " sentences with commas between them, the most important first, at most"
-            f" {self.most}; NONE if no sentence helps."
+            f" {self.most_units}; NONE if no sentence helps."
         )
         sections = {"QUESTION": query, "DOCUMENT": "\n".join(lines)}
         prompt = fenced_prompt(_INSTRUCTIONS, sections, closing)
@@ -150,7 +150,10 @@ def numbers_in(reply: str, first: int, end: int) -> list[int]:
 
 
 def _windows(lines: Sequence[str], limit: int) -> list[tuple[int, int]]:
-    """Return ranges of lines of at most so many characters; a longer one is alone."""
+    """Return ranges of lines of at most so many characters.
+
+    A longer line is alone.
+    """
     windows = []
     first = 0
     characters = 0

@@ -49,7 +49,11 @@ class LinkLayout:
 
 
 def window_of(
-    chunk: Span, units: int, window_units: int, margin: int, draw: random.Random
+    chunk: Span,
+    unit_count: int,
+    window_units: int,
+    margin: int,
+    random_source: random.Random,
 ) -> Span:
     """Return a window around a chunk: the longer of two, both within the document.
 
@@ -65,32 +69,40 @@ def window_of(
     (10, 210)
     """
     start, end = chunk
-    from_chunk = (max(0, start - margin), min(units, start - margin + window_units))
-    to_chunk = (max(0, end + margin - window_units), min(units, end + margin))
+    from_chunk = (
+        max(0, start - margin),
+        min(unit_count, start - margin + window_units),
+    )
+    to_chunk = (max(0, end + margin - window_units), min(unit_count, end + margin))
     length_from = from_chunk[1] - from_chunk[0]
     length_to = to_chunk[1] - to_chunk[0]
     if length_from == length_to:
-        return draw.choice((from_chunk, to_chunk))
+        return random_source.choice((from_chunk, to_chunk))
     return from_chunk if length_from > length_to else to_chunk
 
 
 def layout_of(
-    units: int, settings: SynthesisSettings, number: int, draw: random.Random
+    unit_count: int,
+    settings: SynthesisSettings,
+    number: int,
+    random_source: random.Random,
 ) -> LinkLayout:
     """Draw a chunk with its window.
 
     ``number`` selects the wanted positions in turn.
     """
     size = settings.chunk_units
-    if units < size + settings.closest_link + 1:
+    if unit_count < size + settings.closest_link + 1:
         raise DroppedError("too few units for a link")
     positions = settings.positions or (("anywhere", "anywhere"),)
-    chunk_side, linked_side = draw.sample(positions[number % len(positions)], 2)
-    low, high = (int(share * units) for share in THIRDS[chunk_side])
-    last = units - size
-    first = draw.randint(min(last, low), min(last, max(low, high - size)))
+    chunk_side, linked_side = random_source.sample(
+        positions[number % len(positions)], 2
+    )
+    low, high = (int(share * unit_count) for share in THIRDS[chunk_side])
+    last = unit_count - size
+    first = random_source.randint(min(last, low), min(last, max(low, high - size)))
     chunk = (first, first + size)
     window = window_of(
-        chunk, units, settings.window_units, settings.window_margin, draw
+        chunk, unit_count, settings.window_units, settings.window_margin, random_source
     )
     return LinkLayout(chunk, window, THIRDS[linked_side])

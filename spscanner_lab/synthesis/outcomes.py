@@ -91,7 +91,7 @@ class OutcomeCounts:
 
 
 def write_outcomes(
-    folder: Path,
+    out_folder: Path,
     asker: Asker,
     items: Iterable[Item],
     work: Callable[[Item], Outcome],
@@ -105,17 +105,19 @@ def write_outcomes(
     ``kind_of_items`` is for that message.
     """
     counts = OutcomeCounts()
-    parts = {split: folder / f"{name}.part" for split, name in FILES.items()}
+    unfinished_files = {
+        split: out_folder / f"{name}.part" for split, name in FILES.items()
+    }
     with ExitStack() as stack:
         files: dict[str, IO[str]] = {}
-        for split, part in parts.items():
-            files[split] = stack.enter_context(part.open("w", encoding="ascii"))
+        for split, unfinished in unfinished_files.items():
+            files[split] = stack.enter_context(unfinished.open("w", encoding="ascii"))
         outcomes = stack.enter_context(closing(asker.in_order(items, work)))
         try:
             for outcome in outcomes:
                 if outcome.line is not None:
                     split = outcome.line["split"]
-                    with telling_of_full_disks(parts[split]):
+                    with telling_of_full_disks(unfinished_files[split]):
                         print(json.dumps(outcome.line), file=files[split], flush=True)
                 counts.add(outcome)
                 if counts.failures >= MOST_FAILURES:
@@ -128,9 +130,9 @@ def write_outcomes(
             counts.stopped = asker.budget.stopped or str(error)
     for split, name in FILES.items():
         if counts.lines_by_split[split]:
-            fsync_file(parts[split])
-            parts[split].replace(folder / name)
+            fsync_file(unfinished_files[split])
+            unfinished_files[split].replace(out_folder / name)
         else:
-            parts[split].unlink()
-            (folder / name).unlink(missing_ok=True)
+            unfinished_files[split].unlink()
+            (out_folder / name).unlink(missing_ok=True)
     return counts

@@ -111,58 +111,58 @@ def _records(
         for name, part in parts:
             yield from _records((*names, str(name)), part, path)
     else:
-        where = "/".join(names) or "the file"
+        location = "/".join(names) or "the file"
         raise DataError(
-            f"{path}: got {type(content).__name__} at {where!r:.80}; expected objects"
-            " of benchmarks or categories, and in them records with"
+            f"{path}: got {type(content).__name__} at {location!r:.80}; expected"
+            " objects of benchmarks or categories, and in them records with"
             " full_text_sentences"
         )
 
 
-def _check_record(record: Mapping[str, Any], where: str) -> None:
+def _check_record(record: Mapping[str, Any], location: str) -> None:
     is_question = isinstance(record.get("question"), str) and "answer" in record
     is_complete = is_question and _are_strings(record["full_text_sentences"])
     expected = "a question, an answer and a list of strings under full_text_sentences"
-    require(is_complete, expected, ", ".join(record), where)
+    require(is_complete, expected, ", ".join(record), location)
 
 
 def _are_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _read(record: Mapping[str, Any], tokenizer: Tokenizer, where: str) -> _Labels:
+def _read(record: Mapping[str, Any], tokenizer: Tokenizer, location: str) -> _Labels:
     """Return a record's text, its question and the relevant spans.
 
     The question precedes the sentences in the tokens.
     """
-    _check_columns(record, where)
+    _check_columns(record, location)
     sentences = record["full_text_sentences"]
     text = "".join(sentences)
     decoded = tokenizer.decode(record["input_ids"], skip_special_tokens=False)
     expected = (
         f"tokens that end with {text[-40:]!r} (give the tokenizer that made the file)"
     )
-    require(decoded.endswith(text), expected, decoded[-40:], where)
+    require(decoded.endswith(text), expected, decoded[-40:], location)
     question = decoded[: len(decoded) - len(text)].strip()
-    require(question, "a question before the sentences", decoded, where)
+    require(question, "a question before the sentences", decoded, location)
     evidence = _relevant_spans(sentences, record["sentence_labels"])
     return _Labels(text, question, evidence)
 
 
-def _check_columns(record: Mapping[str, Any], where: str) -> None:
+def _check_columns(record: Mapping[str, Any], location: str) -> None:
     missing = [key for key in KEYS if not isinstance(record.get(key), list)]
     if missing:
         raise DataError(
-            f"{where}: expected a list under {missing[0]!r} and the keys"
+            f"{location}: expected a list under {missing[0]!r} and the keys"
             f" {', '.join(KEYS)}"
         )
-    ids, sentences, indices, labels = (record[key] for key in KEYS)
+    token_ids, sentences, indices, labels = (record[key] for key in KEYS)
     counts = [len(sentences), len(labels), len(indices)]
     is_same = len(set(counts)) == 1
-    require(is_same, "as many sentences as labels and indices", counts, where)
-    are_tokens = all(type(token) is int and 0 <= token < 2**32 for token in ids)
+    require(is_same, "as many sentences as labels and indices", counts, location)
+    are_tokens = all(type(token) is int and 0 <= token < 2**32 for token in token_ids)
     are_fit = are_tokens and _are_strings(sentences)
-    require(are_fit, "token ids and strings", record, where)
+    require(are_fit, "token ids and strings", record, location)
 
 
 def _relevant_spans(sentences: Iterable[str], labels: Iterable[object]) -> list[Span]:

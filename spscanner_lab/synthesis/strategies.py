@@ -59,15 +59,18 @@ class Maker:
     ) -> MadeQuestion:
         """Make a question, or raise `DroppedError` if this sub-document gives none."""
         settings = self.settings
-        draw = random.Random(
+        random_source = random.Random(
             f"{settings.seed}-{sub_document.doc_id}-{settings.strategy}"
         )
         if settings.strategy == "link":
-            return self._from_link(sub_document, conversation, draw)
-        return self._from_sentences(sub_document, conversation, draw)
+            return self._from_link(sub_document, conversation, random_source)
+        return self._from_sentences(sub_document, conversation, random_source)
 
     def _from_link(
-        self, sub_document: SubDocument, conversation: Conversation, draw: random.Random
+        self,
+        sub_document: SubDocument,
+        conversation: Conversation,
+        random_source: random.Random,
     ) -> MadeQuestion:
         """Ask about a chunk and the farthest unit linked with it.
 
@@ -77,7 +80,7 @@ class Maker:
         settings = self.settings
         text = sub_document.text
         units = joined_units(sub_document.sentences, settings.unit_tokens)
-        layout = layout_of(len(units), settings, sub_document.number, draw)
+        layout = layout_of(len(units), settings, sub_document.number, random_source)
         chunk_text = _joined(text, units, layout.chunk)
         shown_units = [units[unit] for unit in layout.shown]
         links = conversation.values(
@@ -108,7 +111,10 @@ class Maker:
         return MadeQuestion(question, tuple(sorted(evidence)), contexts)
 
     def _from_sentences(
-        self, sub_document: SubDocument, conversation: Conversation, draw: random.Random
+        self,
+        sub_document: SubDocument,
+        conversation: Conversation,
+        random_source: random.Random,
     ) -> MadeQuestion:
         """Ask about consecutive sentences, or about a chunk and the most similar one.
 
@@ -119,9 +125,9 @@ class Maker:
         text = sub_document.text
         spans = [(start, end) for start, end, _ in sub_document.sentences]
         if strategy == "chunk":
-            parts = self._one_part(spans, draw)
+            parts = self._one_part(spans, random_source)
         else:
-            parts = self._two_parts(text, spans, draw)
+            parts = self._two_parts(text, spans, random_source)
         sections = {}
         fields = [Field("question", "text"), Field("answer", "text")]
         for name, part in parts.items():
@@ -141,16 +147,18 @@ class Maker:
             values["question"], tuple(evidence), contexts, values["answer"]
         )
 
-    def _one_part(self, spans: Sequence[Span], draw: random.Random) -> dict[str, _Part]:
+    def _one_part(
+        self, spans: Sequence[Span], random_source: random.Random
+    ) -> dict[str, _Part]:
         """Draw consecutive sentences."""
         count = self.settings.chunk_sentences
         if len(spans) < count:
             raise DroppedError("too few sentences for a chunk")
-        first = draw.randint(0, len(spans) - count)
+        first = random_source.randint(0, len(spans) - count)
         return {"indices": _Part("SENTENCES", spans[first : first + count])}
 
     def _two_parts(
-        self, text: str, spans: Sequence[Span], draw: random.Random
+        self, text: str, spans: Sequence[Span], random_source: random.Random
     ) -> dict[str, _Part]:
         """Draw a chunk of consecutive sentences, and take the most similar one."""
         count = self.settings.chunk_sentences
@@ -158,7 +166,7 @@ class Maker:
         chunks = [spans[start : start + count] for start in starts]
         if len(chunks) < 2:
             raise DroppedError("too few sentences for two chunks")
-        drawn = draw.randrange(len(chunks))
+        drawn = random_source.randrange(len(chunks))
         first, second = sorted([drawn, self._most_similar(text, chunks, drawn)])
         return {
             "first": _Part("FIRST PART", chunks[first]),

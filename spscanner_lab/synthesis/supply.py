@@ -126,14 +126,14 @@ class Supply:
         if tokens < least_tokens:
             return
         seed = f"{settings.seed}\n{text}".encode("utf-8", "replace")
-        draw = random.Random(blake2b(seed, digest_size=8).hexdigest())
-        held_out = draw.random() < settings.test_share
+        random_source = random.Random(blake2b(seed, digest_size=8).hexdigest())
+        held_out = random_source.random() < settings.test_share
         size = self._next_size(tokens)
         slots = min(settings.per_document, max(1, int(tokens // size)))
         for slot in range(slots):
             low = len(text) * slot // slots
             high = len(text) * (slot + 1) // slots
-            start = draw.randint(low, max(low, high - int(size * token_width)))
+            start = random_source.randint(low, max(low, high - int(size * token_width)))
             if tokens <= size:
                 start = 0
             stop = min(high, start + int(1.5 * size * token_width) + 2_000)

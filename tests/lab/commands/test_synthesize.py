@@ -42,8 +42,9 @@ def test_a_run_then_training_on_it(run: Run, stories: Path, tmp_path: Path) -> N
     (tmp_path / "recipe.toml").write_text(RECIPE.replace("steps = 4", "steps = 2"))
     (tmp_path / "config.json").write_text(json.dumps(SHAPE))
     trained = run(
-        "train", tmp_path / "recipe.toml", "--data", out / "train.jsonl", "--validation", out / "test.jsonl",
-        "--config", tmp_path / "config.json", "--out", tmp_path / "model", "--device", "cpu", "--no-progress",
+        "train", tmp_path / "recipe.toml", "--data", out / "train.jsonl",
+        "--validation", out / "test.jsonl", "--config", tmp_path / "config.json",
+        "--out", tmp_path / "model", "--device", "cpu", "--no-progress",
     )  # fmt: skip
     assert trained.code == 0, trained.err
     assert (tmp_path / "model" / "model.safetensors").exists()

@@ -32,7 +32,7 @@ def test_the_first_that_is_named_is_the_best() -> None:
 
 def test_at_most_so_many_are_taken() -> None:
     model = LanguageModel("m", lambda prompt: "SENTENCES: 3, 2, 1, 0")
-    logits = logits_of(GenerativeSelection(model, most=2))
+    logits = logits_of(GenerativeSelection(model, most_units=2))
     assert (logits > 0).tolist() == [False, False, True, True]
 
 
