@@ -31,7 +31,7 @@ from spscanner_rag.apps.serving.reading_queue import Job
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
-from tests.apps.cli.test_serve import serving
+from tests.apps.cli.test_servers import serving
 from tests.apps.serving.conftest import (
     POSTED,
     Asking,

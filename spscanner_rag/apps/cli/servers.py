@@ -55,8 +55,10 @@ def serve(
     try:
         import uvicorn
 
-        from spscanner_rag.apps.serving.access import Limits, access_log, config_of
+        from spscanner_rag.apps.serving.access import access_log
         from spscanner_rag.apps.serving.app import create_app
+        from spscanner_rag.apps.serving.connections import config_of
+        from spscanner_rag.apps.serving.limits import Limits
     except ImportError as error:
         raise ImportError(
             f"serving needs {error.name}: {install_line('serve')}"
@@ -126,7 +128,7 @@ def mcp(
         import uvicorn
 
         from spscanner_rag.apps.mcp import Library, create_server
-        from spscanner_rag.apps.serving.access import config_of
+        from spscanner_rag.apps.serving.connections import config_of
     except ImportError as error:
         raise ImportError(
             f"an MCP server needs {error.name}: {install_line('mcp')}"

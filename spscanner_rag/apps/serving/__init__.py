@@ -1,1 +1,4 @@
-"""A scanner as an HTTP service: all clients use one model, and their requests share forward passes."""
+"""A scanner as an HTTP service.
+
+All clients use one model, and their requests share forward passes.
+"""

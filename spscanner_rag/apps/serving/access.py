@@ -1,4 +1,4 @@
-"""Controls access: the token, limits of size and time, idle connections, and the log."""
+"""Checks each request before the application gets it, and records how it ended."""
 
 import asyncio
 import hmac
@@ -6,90 +6,28 @@ import json
 import logging
 import re
 import time
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from uuid import uuid4
 
-import uvicorn
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
+from spscanner_rag.apps.serving.metrics import Metrics
 
 access_log = logging.getLogger("spscanner_rag.access")
 """One line of JSON for each request, without texts and query strings."""
 
 OPEN = frozenset({"/", "/health", "/ready"})
 """Paths that need no token: the page has nothing secret, and a load balancer has no
-token."""
+token. ``/metrics`` needs it, because it tells how much a server is used."""
+
+OTHER = "other"
+"""The path of a request that no route answers, in the log and in the metrics."""
 
 _LOCAL_HOST = re.compile(
     r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE | re.ASCII
 )
-
-SILENT_SECONDS = 10.0
-"""A connection is closed if no complete request headers arrive within this time."""
-
-SILENT_OF_ADDRESS, SILENT = 128, 512
-"""Most idle connections of one client, and of all clients; beyond them, a new one
-replaces the oldest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that a server accepts, each above 0, and the status code for more."""
-
-    body_bytes: int = (
-        16 * 2**20
-    )  # of a request; a larger body gets 413 before it is read completely
-    request_characters: int = (
-        4_000_000  # of all texts, each with the question, about a million tokens; 413
-    )
-    documents: int = 2_000  # texts in a request; 413
-    waiting_requests: int = (
-        256  # not yet being read; a further one gets 429 and ``Retry-After``
-    )
-    waiting_characters: int = (
-        64_000_000  # of all requests that wait or are being read; 429
-    )
-    seconds: float = 120.0  # from a request's arrival to its answer; 504
-    transfer_seconds: float = (
-        30.0  # for a body to arrive (408), and a client to take each part of an answer
-    )
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            whole = field.type is int
-            if type(value) not in (
-                (int,) if whole else (int, float)
-            ) or not 0 < value < float("inf"):
-                kind = "a whole number" if whole else "a number"
-                raise ValueError(f"{field.name} is {value!r}; expected {kind} above 0")
-
-
-class RefusedError(HTTPException):
-    """A refused request: HTTP status, message (without texts of the request), and seconds to wait."""
-
-    def __init__(
-        self, status: int, message: str, retry_after: int | None = None
-    ) -> None:
-        headers = {} if retry_after is None else {"retry-after": str(retry_after)}
-        if status == 401:
-            headers["www-authenticate"] = "Bearer"
-        super().__init__(status, message, headers)
-
-
-def refusal(error: HTTPException) -> JSONResponse:
-    """Return the answer to a refused request, in a format that Cohere's and TEI's clients understand."""
-    status = error.status_code
-    kind = (
-        "overloaded" if status == 429 else "backend" if status >= 500 else "validation"
-    )
-    content = {"message": error.detail, "error": error.detail, "error_type": kind}
-    return JSONResponse(content, status, error.headers)
 
 
 class Access:
@@ -101,8 +39,13 @@ class Access:
     a page of another site cannot send requests through a name that points here.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, token: str | None = None) -> None:
-        self.app, self.limits, self.token = app, limits, token
+    def __init__(
+        self, app: ASGIApp, limits: Limits, metrics: Metrics, token: str | None = None
+    ) -> None:
+        self.app = app
+        self.limits = limits
+        self.metrics = metrics
+        self.token = token
         self._arriving = 0  # bytes of bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,9 +59,8 @@ class Access:
             self._check(scope["path"], Headers(scope=scope))
             try:
                 body = await self._body(receive, answer)
-                scope.setdefault("state", {})["deadline"] = (
-                    time.monotonic() + self.limits.seconds
-                )
+                deadline = time.monotonic() + self.limits.seconds
+                scope.setdefault("state", {})["deadline"] = deadline
                 await self.app(scope, _replayed(body, receive), answer)
             finally:
                 self._arriving -= answer.received
@@ -131,19 +73,9 @@ class Access:
 
     def _check(self, path: str, headers: Headers) -> None:
         if self.token is None:
-            hosts = headers.getlist("host")
-            if len(hosts) != 1 or not _LOCAL_HOST.fullmatch(hosts[0]):
-                raise RefusedError(
-                    421,
-                    "this server has no token and answers only as localhost or"
-                    " 127.0.0.1",
-                )
+            _check_host(headers)
         elif path not in OPEN:
-            given = ",".join(headers.getlist("authorization")).encode("latin-1")
-            if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
-                raise RefusedError(
-                    401, "send the server's token as: Authorization: Bearer TOKEN"
-                )
+            _check_token(headers, self.token)
         encoding = headers.get("content-encoding", "identity")
         if encoding != "identity":
             raise RefusedError(
@@ -160,9 +92,11 @@ class Access:
 
         All bytes count until they are answered, with the same bound as the queue.
         """
-        parts, more, seconds = [], True, self.limits.transfer_seconds
+        parts: list[bytes] = []
+        has_more = True
+        seconds = self.limits.transfer_seconds
         end = asyncio.get_running_loop().time() + seconds
-        while more:
+        while has_more:
             try:
                 async with asyncio.timeout_at(end):
                     message = await receive()
@@ -172,9 +106,10 @@ class Access:
                 ) from None
             if message["type"] == "http.disconnect":
                 raise _ClientLeft
-            parts.append(message.get("body", b""))
-            answer.received += len(parts[-1])
-            self._arriving += len(parts[-1])
+            part = message.get("body", b"")
+            parts.append(part)
+            answer.received += len(part)
+            self._arriving += len(part)
             if self._arriving > max(answer.received, self.limits.waiting_characters):
                 raise RefusedError(
                     429,
@@ -183,29 +118,49 @@ class Access:
                 )
             if answer.received > self.limits.body_bytes:
                 raise self._too_large()
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
         return b"".join(parts)
 
     def _too_large(self) -> RefusedError:
-        most = self.limits.body_bytes
+        limit = self.limits.body_bytes
         return RefusedError(
-            413, f"the body is larger than {most} bytes; split the request"
+            413, f"the body is larger than {limit} bytes; split the request"
         )
 
     def _record(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
         client = scope.get("client")
+        path = getattr(scope.get("route"), "path", OTHER)
+        status = answer.status or 500
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "id": str(uuid4()),
             "client": client[0] if client else None,
             "method": scope["method"],
-            "path": getattr(scope.get("route"), "path", "other"),
-            "status": answer.status or 500,
+            "path": path,
+            "status": status,
             "milliseconds": round(seconds * 1000, 1),
             "bytes_received": answer.received,
             "bytes_sent": answer.sent,
         }
         access_log.info("%s", json.dumps(line))
+        self.metrics.add_request(path, status, seconds)
+
+
+def _check_host(headers: Headers) -> None:
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not _LOCAL_HOST.fullmatch(hosts[0]):
+        raise RefusedError(
+            421,
+            "this server has no token and answers only as localhost or 127.0.0.1",
+        )
+
+
+def _check_token(headers: Headers, token: str) -> None:
+    authorization = ",".join(headers.getlist("authorization")).encode("latin-1")
+    if not hmac.compare_digest(authorization, b"Bearer " + token.encode()):
+        raise RefusedError(
+            401, "send the server's token as: Authorization: Bearer TOKEN"
+        )
 
 
 class _ClientLeft(Exception):  # noqa: N818
@@ -213,11 +168,17 @@ class _ClientLeft(Exception):  # noqa: N818
 
 
 class _Answer:
-    """Sends an answer, gives up on a client that does not take it, and counts the bytes sent and received."""
+    """Sends an answer, and counts the bytes sent and received.
+
+    It gives up on a client that does not take the answer.
+    """
 
     def __init__(self, send: Send, seconds: float) -> None:
-        self._send, self._seconds = send, seconds
-        self.status = self.sent = self.received = 0
+        self._send = send
+        self._seconds = seconds
+        self.status = 0
+        self.sent = 0
+        self.received = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -230,73 +191,12 @@ class _Answer:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that first repeats the body, then passes on messages, such as a disconnect."""
+    """A ``receive`` that first repeats the body, then passes on other messages."""
     again: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
-        return again.pop() if again else await receive()
+        if again:
+            return again.pop()
+        return await receive()
 
     return replay
-
-
-def config_of(
-    app: Starlette, host: str = "127.0.0.1", port: int = 0, grace: int | None = None
-) -> uvicorn.Config:
-    """Configure uvicorn with these connections.
-
-    ``grace``: seconds for running requests after a stop signal.
-    """
-    return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        http=_Connection,
-        ws="none",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=grace,
-    )
-
-
-class _Connection(H11Protocol):
-    """uvicorn's connection, which bounds the size of headers, with a time limit for them."""
-
-    _silent_since: float
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait_for_request()
-        silent = sorted(
-            (
-                one
-                for one in self.connections
-                if isinstance(one, _Connection) and one._is_silent
-            ),
-            key=lambda one: one._silent_since,
-        )
-        own = [
-            one
-            for one in silent
-            if one.client and self.client and one.client[0] == self.client[0]
-        ]
-        for found, most in ((own, SILENT_OF_ADDRESS), (silent, SILENT)):
-            if len(found) > most:
-                found[0].transport.close()
-                return
-
-    def on_response_complete(self) -> None:
-        # before the next line, which may begin a request that has already arrived
-        self._wait_for_request()
-        super().on_response_complete()
-
-    @property
-    def _is_silent(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
-
-    def _wait_for_request(self) -> None:
-        self._silent_since = now = time.monotonic()
-        self.loop.call_later(SILENT_SECONDS, self._give_up, now)
-
-    def _give_up(self, silent_since: float) -> None:
-        if self._is_silent and self._silent_since == silent_since:
-            self.transport.close()

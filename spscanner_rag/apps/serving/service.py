@@ -1,34 +1,28 @@
-"""The service behind all routes: checks sizes, queues and reads texts, and ends jobs whose client has gone.
-
-Short jobs share forward passes, and run between the passes of a long job.
-"""
+"""What all routes use: sizes are checked, texts are read, and late work is ended."""
 
 import asyncio
-import json
-import logging
-import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
 from fastapi import Request
-from fastapi.responses import StreamingResponse
 
-from spscanner_rag.apps.serving.access import Limits, RefusedError
+from spscanner_rag.apps.serving.kept_values import KeptValues
+from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.metrics import Metrics
+from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
-from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.prepared_document import PreparedDocument
+from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
 from spscanner_rag.text.units import Unit
@@ -39,327 +33,37 @@ COLLECTION_BYTES = 256 * 2**20
 """Most memory for uploaded collections."""
 
 DOCUMENT_BYTES = 128 * 2**20
-"""Most memory for the page's documents, which are kept, read and cut, for further
-questions."""
+"""Most memory for the page's documents, which are kept, read and cut or prepared, for
+further questions."""
 
-TOLD_EACH = 0.05  # seconds between reports of progress
-
-CutDocument = tuple[TextFile, Sequence[Unit]]
-Describe = Callable[[list[ScanResult]], Awaitable[dict[str, Any]]]
+PageDocument = tuple[TextFile, Sequence[Unit], PreparedDocument | None]
+"""A document of the page with its units and, once it is prepared, all the rest."""
 
 _WORD_BYTES = 400  # memory of a word in a collection, with the tables of its stem
 _WORKERS = 2  # threads that count and convert texts; further requests wait
-
-_log = logging.getLogger(__name__)
-
-CHARACTERS_PER_TOKEN = 4  # in English text; only batch sizes depend on it
-PASSES_TOGETHER = 4
-"""Short jobs are read together, up to this many forward passes; a job that needs
-more is long and read alone."""
-
-LONG_PASSES = 2
-"""On a CPU, the passes of a long job are this many times shorter: a short job waits
-for the end of the current pass, and smaller products cost little there."""
-
-SMALLER = 4
-"""A job this many times smaller than a long one need not wait for its end."""
-
-WAIT_SECONDS = 0.003  # how long the first job waits for others to share its pass
-_CHARACTERS_PER_SECOND = (
-    40_000  # on a small machine; decides when a refused client should try again
-)
-
-
-def characters_of(text: str, units: Sequence[Unit] | None) -> int:
-    """Characters that the model reads for a text.
-
-    The caller's units may have more than the text.
-    """
-    return max(len(text), sum(len(unit.model_text) for unit in units or ()))
-
-
-@dataclass(eq=False, slots=True)
-class Job:
-    """The texts of one HTTP request, answered together."""
-
-    requests: Sequence[ScanRequest]  # at least one
-    client: str  # for fairness
-    deadline: float  # by `time.monotonic`
-    together: bool = True  # the texts are one collection
-    progress: Progress | None = (
-        None  # called in the reading thread, if the job is read alone
-    )
-    asked: bool = True  # if False, the texts are only encoded for a later question
-    future: Future[list[Scored]] = field(default_factory=Future)
-    characters: int = field(init=False)
-    _cancelled: bool = False
-
-    def __post_init__(self) -> None:
-        # The question is matched with every text, so even an empty text costs
-        # something.
-        self.characters = sum(
-            len(each.query) + characters_of(each.text, each.units)
-            for each in self.requests
-        )
-
-    def cancel(self) -> None:
-        """Cancel the job, because its client is gone."""
-        self._cancelled = True
-
-    @property
-    def unwanted(self) -> bool:
-        """True if nobody is waiting for the answer any more."""
-        return self._cancelled or time.monotonic() > self.deadline
-
-
-class ReadingQueue:
-    """Reads jobs with one model in its own thread. Clients take turns.
-
-    Jobs that fit into `PASSES_TOGETHER` forward passes are read together, longer ones
-    alone. After a pass of a long job, smaller jobs are read; if there are always some,
-    they get half of the time.
-    """
-
-    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
-        self.pipeline, self.limits = pipeline, limits
-        self.full_characters = (
-            pipeline.segment_tokens * PASSES_TOGETHER * CHARACTERS_PER_TOKEN
-        )
-        shorter = pipeline.segment_tokens // (
-            LONG_PASSES if pipeline.model.device.type == "cpu" else 1
-        )
-        self._of_long = replace(pipeline, segment_tokens=max(1, shorter))
-        self._jobs: dict[
-            str, list[Job]
-        ] = {}  # waiting jobs by client, in the order of the clients' turns
-        self.characters = 0  # in all jobs that wait or are being read
-        self._changed = threading.Condition()
-        self._closing = False
-        self._thread = threading.Thread(
-            target=self._serve, name="spscanner-reading", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def waiting(self) -> int:
-        """Number of jobs that are not yet being read."""
-        with self._changed:
-            return sum(map(len, self._jobs.values()))
-
-    @property
-    def alive(self) -> bool:
-        """True if the thread is running; without it, waiting jobs are never read."""
-        return self._thread.is_alive()
-
-    def submit(self, job: Job) -> None:
-        """Queue a job, whose future gets a `Scored` per text.
-
-        ``RefusedError``: 429 if full, 503 if closing.
-        """
-        with self._changed:
-            if self._closing:
-                raise RefusedError(
-                    503, "the server is stopping; ask another one", retry_after=5
-                )
-            limits, size = self.limits, self.characters
-            full = sum(map(len, self._jobs.values())) >= limits.waiting_requests
-            if full or (size and size + job.characters > limits.waiting_characters):
-                wait = max(1, min(60, size // _CHARACTERS_PER_SECOND))
-                raise RefusedError(
-                    429, f"too many requests are waiting; ask again in {wait} s", wait
-                )
-            self._jobs.setdefault(job.client, []).append(job)
-            self.characters += job.characters
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Accept nothing more, read the waiting jobs, and end the thread."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        self._thread.join()
-
-    def _serve(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._jobs or self._closing)
-                if not self._jobs:
-                    return
-                self._changed.wait_for(
-                    lambda: self.characters >= self.full_characters, WAIT_SECONDS
-                )
-            self.read_next()
-
-    def read_next(self, largest: int = sys.maxsize) -> None:
-        """Read the next job of at most this many characters, if any.
-
-        Short jobs are read together.
-        """
-        with self._changed:
-            jobs = self._take(largest)
-        self._read([job for job in jobs if self._wanted(job)])
-        with self._changed:
-            self.characters -= sum(job.characters for job in jobs)
-
-    def _take(self, largest: int) -> list[Job]:
-        taken: list[Job] = []
-        size = 0
-        while size < self.full_characters:
-            fitting = (
-                job
-                for own in self._jobs.values()
-                for job in own
-                if job.characters <= largest
-            )
-            job = next(fitting, None)
-            if job is None:
-                break
-            own = self._jobs.pop(job.client)
-            own.remove(job)
-            if own:
-                self._jobs[job.client] = own  # after the other clients
-            taken.append(job)
-            size += job.characters
-            largest = min(largest, self.full_characters)
-        return taken
-
-    def _wanted(self, job: Job) -> bool:
-        """True if somebody waits for the answer.
-
-        Its future can no longer be cancelled, and gets an outcome.
-        """
-        if not job.future.set_running_or_notify_cancel():
-            return False
-        if job.unwanted:
-            job.future.set_exception(ScanCancelled("cancelled before it was read"))
-        return not job.future.done()
-
-    def _read(self, jobs: list[Job]) -> None:
-        """Read jobs together; if that fails, read each alone, so that only the faulty one fails."""
-        try:
-            if jobs:
-                self._read_together(jobs)
-        except Exception as error:  # no error that a text causes may end the thread
-            if len(jobs) == 1 and not jobs[0].future.done():
-                if not isinstance(error, ScanCancelled):
-                    _log.exception("a request could not be read")
-                jobs[0].future.set_exception(error)
-        # Outside the handler, because the error keeps the memory of the failed pass.
-        for job in jobs:
-            if not job.future.done():
-                self._read([job])
-
-    def _read_together(self, jobs: list[Job]) -> None:
-        size = sum(job.characters for job in jobs)
-        long = len(jobs) == 1 and size > self.full_characters
-        meter = _SharedMeter(
-            progress=jobs[0].progress if len(jobs) == 1 else None,
-            cancelled=lambda: all(job.unwanted for job in jobs),
-            others=self.read_next,
-            largest=size // SMALLER if long else 0,
-        )
-        for job in jobs:
-            if not job.asked:
-                for request in job.requests:
-                    _encode(self.pipeline.reading, request, meter)
-                job.future.set_result([])
-        jobs = [job for job in jobs if job.asked]
-        requests: list[ScanRequest] = []
-        for job in jobs:
-            several = job.together and len(job.requests) > 1
-            requests += (
-                self.pipeline.counted_together(job.requests, meter)
-                if several
-                else job.requests
-            )
-        with closing(
-            (self._of_long if long else self.pipeline).run(requests, meter)
-        ) as scored:
-            for job in jobs:
-                job.future.set_result([next(scored) for _ in job.requests])
-
-
-@dataclass(kw_only=True)
-class _SharedMeter(Meter):
-    """Lets other jobs of at most ``largest`` characters be read between forward passes and pieces of a text."""
-
-    others: Callable[[int], None]
-    largest: int
-    resumed: float = 0.0  # when the last of these jobs ended
-    lasted: float = (
-        0.0  # how long they took; the interrupted job then runs at least as long
-    )
-
-    def check(self) -> None:
-        super().check()
-        if not self.largest:
-            return
-        began = time.monotonic()
-        if began - self.resumed >= self.lasted:
-            self.others(self.largest)
-            self.resumed = time.monotonic()
-            self.lasted = self.resumed - began
-
-
-def _encode(reading: Reading, request: ScanRequest, meter: Meter) -> None:
-    """Compute and keep the vectors of a text for a later question, if there is an encoder."""
-    if reading.meaning is not None:
-        units = reading.folded_units(request.text, request.units, meter.check)
-        sentences = [unit.model_text for unit in units]
-        reading.meaning.vectors(sentences, meter.expect, meter.after_step)
-
-
-class Kept(Generic[T]):
-    """Values by digest, of at most so many bytes; the least recently used are dropped.
-
-    Thread-safe.
-    """
-
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
-        self._lock = threading.Lock()
-        self._values: dict[str, tuple[T, int]] = {}  # in order of last use
-
-    def put(self, digest: str, value: T, size: int) -> None:
-        """Keep a value of ``size`` bytes, unless it is larger than the limit for all."""
-        if size > self.most_bytes:
-            return
-        with self._lock:
-            self._values.pop(digest, None)
-            self._values[digest] = value, size
-            while sum(own for _, own in self._values.values()) > self.most_bytes:
-                del self._values[next(iter(self._values))]
-
-    def get(self, digest: str) -> T | None:
-        """Return the value, or None if it is not kept."""
-        with self._lock:
-            if digest not in self._values:
-                return None
-            self._values[digest] = found = self._values.pop(digest)
-            return found[0]
 
 
 class Service:
     """A scanner for many clients, within limits."""
 
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
-        self.scanner, self.limits = scanner, limits
-        self._fingerprint = (
-            scanner.checkpoint.fingerprint()
-        )  # now, because its files may be replaced later
+        self.scanner = scanner
+        self.limits = limits
+        # now, because its files may be replaced later
+        self._fingerprint = scanner.checkpoint.fingerprint()
+        self.metrics = Metrics()
         self.queue = ReadingQueue(scanner.pipeline, limits)
-        self.one_at_a_time = ThreadPoolExecutor(
-            1
-        )  # for work that needs many times the memory of its body
-        self.cutter = ThreadPoolExecutor(
-            1
-        )  # the units of a text of tiny sentences take 100 times its memory
+        self.metrics.watch(self.queue)
+        # for work that needs many times the memory of its body
+        self.one_at_a_time = ThreadPoolExecutor(1)
+        # the units of a text of tiny sentences take 100 times its memory
+        self.cutter = ThreadPoolExecutor(1)
         self._workers = ThreadPoolExecutor(
             _WORKERS, thread_name_prefix="spscanner-work"
         )
         self.working = 0  # requests that have a worker or wait for one
-        self._collections = Kept[CollectionIndex](COLLECTION_BYTES)
-        self.documents = Kept[CutDocument](DOCUMENT_BYTES)
+        self._collections = KeptValues[CollectionIndex](COLLECTION_BYTES)
+        self.documents = KeptValues[PageDocument](DOCUMENT_BYTES)
 
     def close(self) -> None:
         """Read the waiting jobs, and end the threads."""
@@ -392,32 +96,33 @@ class Service:
             raise RefusedError(422, str(error)) from None
         if collection is None:
             return request
-        known = self._collections.get(collection)
-        if known is None:
+        collection_index = self._collections.get(collection)
+        if collection_index is None:
             raise RefusedError(
                 404,
                 f"collection {collection} is not known; PUT it to"
                 f" /v1/collections/{collection}",
             )
-        return request._replace(collection=known)
+        return request._replace(collection=collection_index)
 
     def check_size(self, sizes: Sequence[int], question: int = 0) -> None:
         """Raise ``RefusedError`` 413 for too many texts, or too many characters.
 
         ``sizes`` has those of each.
         """
-        most, characters = self.limits, sum(sizes) + question * len(sizes)
-        if len(sizes) > most.documents:
+        limits = self.limits
+        characters = sum(sizes) + question * len(sizes)
+        if len(sizes) > limits.documents:
             raise RefusedError(
                 413,
-                f"got {len(sizes)} texts; expected at most {most.documents}: split the"
-                " request",
+                f"got {len(sizes)} texts; expected at most {limits.documents}:"
+                " split the request",
             )
-        if characters > most.request_characters:
+        if characters > limits.request_characters:
             raise RefusedError(
                 413,
                 f"got {characters} characters, counting the question for each text;"
-                f" expected at most {most.request_characters}: split the request",
+                f" expected at most {limits.request_characters}: split the request",
             )
 
     async def read(
@@ -427,25 +132,42 @@ class Service:
         *,
         together: bool = True,
         progress: Progress | None = None,
-        asked: bool = True,
     ) -> list[ScanResult]:
         """Read texts for an HTTP request whose body was received.
-
-        If not ``asked``, only encode them.
 
         Raises ``RefusedError`` (429, 503, 504), or ``ScanCancelled`` if the client went
         away.
         """
         if not requests:
             return []
-        client = asking.client.host if asking.client else ""
-        job = Job(requests, client, asking.state.deadline, together, progress, asked)
-        self.queue.submit(job)
-        scored, count = (
-            await self._awaited(job.future, asking, job.cancel),
-            self.scanner.count_tokens,
+        job = Job(
+            requests, _address_of(asking), asking.state.deadline, together, progress
         )
-        return await asyncio.to_thread(lambda: [one.result(count) for one in scored])
+        self.queue.submit(job)
+        scanned_texts = await self._awaited(job.future, asking, job.cancel)
+        count_tokens = self.scanner.count_tokens
+
+        def results() -> list[ScanResult]:
+            return [scanned.result(count_tokens) for scanned in scanned_texts]
+
+        scan_results = await asyncio.to_thread(results)
+        for result in scan_results:
+            self.metrics.add_tokens(result.tokens_read or 0)
+        return scan_results
+
+    async def prepare(
+        self, text: str, units: Sequence[Unit], asking: Request
+    ) -> PreparedDocument:
+        """Prepare a text for later questions, with the errors of `read`."""
+        job = Job(
+            [ScanRequest("", text, units)],
+            _address_of(asking),
+            asking.state.deadline,
+            only_prepare=True,
+        )
+        self.queue.submit(job)
+        await self._awaited(job.future, asking, job.cancel)
+        return job.prepared[0]
 
     async def work(
         self,
@@ -453,7 +175,7 @@ class Service:
         function: Callable[[Callable[[], None]], T],
         workers: ThreadPoolExecutor | None = None,
     ) -> T:
-        """Run work that needs no model in a thread, with the same limits and errors as `read`.
+        """Run work without the model in a thread, with the limits and errors of `read`.
 
         ``function`` calls its argument between pieces of its work; the call raises when
         nobody waits any more.
@@ -475,14 +197,17 @@ class Service:
     async def _awaited(
         self, future: Future[T], asking: Request, cancel: Callable[[], None]
     ) -> T:
-        """Return the result, unless the client leaves or its time, which began when its body arrived, is over."""
+        """Return the result, unless the client leaves or its time is over.
+
+        Its time began when its body arrived.
+        """
         work = asyncio.wrap_future(future)
         leaving = asyncio.ensure_future(_gone(asking))
         either: set[asyncio.Future[Any]] = {work, leaving}
-        left = max(0.0, asking.state.deadline - time.monotonic())
+        seconds_left = max(0.0, asking.state.deadline - time.monotonic())
         try:
             await asyncio.wait(
-                either, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                either, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED
             )
             if work.done():
                 return work.result()
@@ -500,51 +225,11 @@ class Service:
             leaving.cancel()
             work.cancel()
 
-    async def read_in_lines(
-        self, requests: Sequence[ScanRequest], asking: Request, describe: Describe
-    ) -> StreamingResponse:
-        """Answer in lines of JSON: progress, as fast as the client takes it, then the result of ``describe``."""
-        lines = self._lines(requests, asking, describe)
-        first = await anext(lines)  # a request refused by then gets its status
-
-        async def all_lines() -> AsyncIterator[bytes]:
-            yield first
-            async for line in lines:
-                yield line
-
-        return StreamingResponse(all_lines(), media_type="application/x-ndjson")
-
-    async def _lines(
-        self, requests: Sequence[ScanRequest], asking: Request, describe: Describe
-    ) -> AsyncIterator[bytes]:
-        newest = told = (0, 0)
-
-        def progress(done: int, total: int) -> None:  # called in the reading thread
-            nonlocal newest
-            newest = (done, total)
-
-        reading = asyncio.ensure_future(self.read(requests, asking, progress=progress))
-        try:
-            while not reading.done():
-                await asyncio.wait({reading}, timeout=TOLD_EACH)
-                if newest != told and not reading.done():
-                    told = newest
-                    yield _line({"progress": {"tokens": told[0], "of": told[1]}})
-            yield _line(await describe(reading.result()))
-        except (RefusedError, ScanCancelled) as error:
-            if told == (0, 0):
-                raise
-            if isinstance(error, RefusedError):
-                yield _line(
-                    {"error": {"status": error.status_code, "message": error.detail}}
-                )
-        finally:
-            reading.cancel()
-
     def keep_collection(self, digest: str, content: bytes) -> None:
         """Keep a collection's ``.npz`` of words.
 
-        ``RefusedError`` 422 if it is damaged or has another digest.
+        ``RefusedError``: 422 if it is damaged or has another digest, 413 if it is too
+        large.
         """
         if sha256(content).hexdigest() != digest:
             raise RefusedError(
@@ -552,9 +237,8 @@ class Service:
                 "the collection's SHA-256 is not the one in its address; send it again",
             )
         try:
-            with ZipFile(
-                BytesIO(content)
-            ) as archive:  # `numpy.savez` does not compress
+            with ZipFile(BytesIO(content)) as archive:
+                # `numpy.savez` does not compress
                 if sum(entry.file_size for entry in archive.infolist()) > len(content):
                     raise ValueError("it is compressed")
             with np.load(BytesIO(content), allow_pickle=False) as arrays:
@@ -563,9 +247,8 @@ class Service:
             raise RefusedError(
                 422, f"the collection cannot be read: {error!s:.200}"
             ) from None
-        size = sum(array.nbytes for array in index.postings) + _WORD_BYTES * len(
-            index.vocabulary
-        )
+        size = _WORD_BYTES * len(index.vocabulary)
+        size += sum(array.nbytes for array in index.postings)
         if size > COLLECTION_BYTES:
             raise RefusedError(
                 413,
@@ -576,7 +259,8 @@ class Service:
 
     def describe(self) -> dict[str, Any]:
         """Describe the model for ``/v1/models``."""
-        scanner, settings = self.scanner, self.scanner.checkpoint.settings
+        scanner = self.scanner
+        settings = scanner.checkpoint.settings
         return {
             "id": scanner.checkpoint.source,
             "object": "model",
@@ -590,13 +274,11 @@ class Service:
         }
 
 
+def _address_of(asking: Request) -> str:
+    return asking.client.host if asking.client else ""
+
+
 async def _gone(asking: Request) -> None:
     """Wait until the client has gone away."""
     while (await asking.receive())["type"] != "http.disconnect":
         pass
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return (
-        json.dumps(value).encode() + b"\n"
-    )  # ASCII, because some clients also end a line at U+2028

@@ -9,12 +9,15 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from starlette.applications import Starlette
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving.access import Limits, config_of
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.service import ReadingQueue, Service
+from spscanner_rag.apps.serving.connections import config_of
+from spscanner_rag.apps.serving.limits import Limits
+from spscanner_rag.apps.serving.reading_queue import ReadingQueue
+from spscanner_rag.apps.serving.service import Service
 
 POSTED = (
     "POST {} HTTP/1.1\r\nhost: localhost\r\ncontent-type:"
@@ -43,6 +46,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
 class Asking(httpx.Client):
     """A client of a server in this process, which a test can inspect."""
 
+    app: FastAPI
     queue: ReadingQueue
     server: Service
 
@@ -90,6 +94,7 @@ def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., Asking]]:
             app = create_app(tiny_scanner, token=token, limits=Limits(**limits))  # type: ignore[arg-type]
             url = stack.enter_context(running(app))
             asking = stack.enter_context(Asking(base_url=url, timeout=60))
+            asking.app = app
             asking.server, asking.queue = app.state.service, app.state.service.queue
             return asking
 

@@ -16,7 +16,7 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
-from spscanner_rag.apps.serving.service import _SharedMeter
+from spscanner_rag.apps.serving.reading_queue import _SharedMeter
 from tests.apps.serving.conftest import POSTED, Asking, connected, wait_until
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

@@ -18,10 +18,12 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.apps.pages.html_page import hash_of, style_and_script
 from spscanner_rag.apps.pages.report import REPORT
-from spscanner_rag.apps.serving import app, service
-from spscanner_rag.apps.serving.access import RefusedError
-from spscanner_rag.apps.serving.service import Kept, ReadingQueue
+from spscanner_rag.apps.serving import app, page_routes, progress_lines
+from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.checkpoint.file_access import fingerprint
+from spscanner_rag.files.formats import accepted_files, formats_in_words
+from spscanner_rag.scan.reading import Reading
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -202,7 +204,7 @@ def test_a_scan_selects_as_the_scanner_does(
 def test_a_streamed_scan_ends_with_the_result(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "TOLD_EACH", 0.001)
+    monkeypatch.setattr(progress_lines, "SECONDS_BETWEEN", 0.001)
     body = {"query": QUERY, "text": "He left. " * 4000, "top_k": 2, "stream": True}
     with client.stream("POST", "/v1/scan", json=body) as answer:
         lines = [json.loads(line) for line in answer.iter_lines()]
@@ -348,6 +350,8 @@ def test_the_page_loads_nothing_and_allows_the_report_s_parts(
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
     for part in ("default-src 'none'", *map(hash_of, style_and_script(REPORT))):
         assert part in answer.text
+    for part in (f'accept="{accepted_files()}"', formats_in_words()):
+        assert part in answer.text
     for part in ("src=", 'href="', 'id="token"'):
         assert part not in answer.text.partition("<script>")[0]
 
@@ -386,40 +390,32 @@ def test_a_text_or_a_file_becomes_a_report(
 def test_what_was_prepared_is_not_read_again(
     serve: Callable[..., Any], given: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, read, encoded_texts = serve(), [], []
-    for name in ("_read", "_cut"):
-        own = getattr(app, name)
+    client, read, prepared_texts = serve(), [], []
+    for name in ("_read_document", "_cut"):
+        own = getattr(page_routes, name)
         monkeypatch.setattr(
-            app, name, lambda *a, name=name, own=own: read.append(name) or own(*a)
+            page_routes,
+            name,
+            lambda *a, name=name, own=own: read.append(name) or own(*a),
         )
-    encode = service._encode
+    prepare = Reading.prepare
     monkeypatch.setattr(
-        service, "_encode", lambda *a: encoded_texts.append(a[1].text) or encode(*a)
+        Reading,
+        "prepare",
+        lambda own, text, *rest: (
+            prepared_texts.append(text) or prepare(own, text, *rest)
+        ),
     )
     for _ in range(2):
         assert client.post("/v1/prepare", json=given).status_code == 204
     assert asked(client, **given)["page"].count("<mark ") >= 1
-    assert read == ["_read", "_cut"]
-    assert len(encoded_texts) == 2
+    assert read == ["_read_document", "_cut"]
+    assert len(prepared_texts) == 1
     assert (
         asked(client, **given | {"name": "other.txt"})["page"]
         != asked(client, text="She left.")["page"]
     )
     assert len(read) == 6
-
-
-def test_what_is_kept_is_bounded_and_the_latest() -> None:
-    kept = Kept[str](10)
-    for name, size in (("a", 4), ("b", 4), ("large", 11), ("c", 4), ("a", 5), ("d", 6)):
-        kept.put(name, name.upper(), size)
-        kept.get("b")
-    assert [kept.get(name) for name in ("a", "b", "c", "d", "large")] == [
-        None,
-        "B",
-        None,
-        "D",
-        None,
-    ]
 
 
 def test_a_pdf_is_shown_as_its_pages_with_the_marks(
@@ -439,7 +435,7 @@ def test_a_pdf_is_shown_as_its_pages_with_the_marks(
     def refused(*_: object) -> None:
         raise RefusedError(429, "too many requests are waiting")
 
-    monkeypatch.setattr(app, "pictures_of", refused)
+    monkeypatch.setattr(page_routes, "pictures_of", refused)
     without = asked(client, file=data, name="log.pdf", top_k=1)["page"]
     assert "<figure" not in without
     assert without.count("<mark ") == 1

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from spscanner_rag.apps.serving import schemas
-from spscanner_rag.apps.serving.access import RefusedError
+from spscanner_rag.apps.serving import bodies
+from spscanner_rag.apps.serving.bodies import Body
+from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.schemas import (
-    Body,
     CohereRerank,
     Scan,
     Score,
     SeveralTexts,
 )
 
-LARGE = " " * schemas.AT_ONCE_BYTES
+LARGE = " " * bodies.AT_ONCE_BYTES
 MANY: list[tuple[type[Body], str]] = [
     (
         Score,
@@ -40,7 +40,7 @@ FEW: list[tuple[type[Body], object]] = [
 def test_bodies_of_many_values_refused(
     kind: type[Body], body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas, "MOST_VALUES", 10_000)
+    monkeypatch.setattr(bodies, "MOST_VALUES", 10_000)
     monkeypatch.setattr(kind, "_read", None)
     with pytest.raises(RefusedError, match="more than 10000 values") as refused:
         kind.parsed((body + LARGE).encode())
@@ -51,7 +51,7 @@ def test_bodies_of_many_values_refused(
 def test_punctuation_is_no_value(
     kind: type[Body], body: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas, "MOST_VALUES", 10)
+    monkeypatch.setattr(bodies, "MOST_VALUES", 10)
     assert (
         kind.parsed((json.dumps(body) + LARGE).encode()).model_dump(exclude_unset=True)
         == body
@@ -64,6 +64,6 @@ def test_punctuation_is_no_value(
 def test_strings_without_an_end_are_counted_in_one_pass(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas, "MOST_VALUES", 10)
+    monkeypatch.setattr(bodies, "MOST_VALUES", 10)
     with pytest.raises(RefusedError):
         Scan.parsed(('{"query":[' + "1," * 9 + end + LARGE + '"' + end).encode())

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving.access import Limits, RefusedError
-from spscanner_rag.apps.serving.service import (
+from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.reading_queue import (
     LONG_PASSES,
     Job,
     ReadingQueue,
@@ -24,8 +24,8 @@ from spscanner_rag.apps.serving.service import (
 )
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
-from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.encoder.sentence_encoder import Step
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import ScanCancelled
@@ -181,7 +181,10 @@ def test_a_text_that_is_asked_while_it_is_encoded(
     again = short.future.result(20)[0].logits
     assert not long.future.done()
     np.testing.assert_allclose(long.future.result(60)[0].logits, again, atol=1e-4)
-    assert ask(queue, "He came back. She stayed.", asked=False).future.result(20) == []
+    assert (
+        ask(queue, "He came back. She stayed.", only_prepare=True).future.result(20)
+        == []
+    )
     monkeypatch.setattr(Slow, "vectors", None)  # the vectors are kept
     assert len(ask(queue, "He came back. She stayed.").future.result(20)[0].logits) == 2
     queue.close()
