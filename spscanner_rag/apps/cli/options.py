@@ -1,10 +1,8 @@
 """Options shared by several commands, the files that they read and write, and their messages."""
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cached_property, wraps
@@ -19,9 +17,10 @@ from typer.models import OptionInfo
 from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.baselines.names import short_usages
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.folders import read_all
+from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.files.output import check_output, write_output
-from spscanner_rag.files.reading import read, read_all
-from spscanner_rag.results import Selection
+from spscanner_rag.files.reading import read
 from spscanner_rag.system.whole_files import is_special, write_whole
 from spscanner_rag.text.escaping import encodable, one_line
 
@@ -63,8 +62,9 @@ def argument(meaning: str, metavar: str | None = None, default: object = ...) ->
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
+_FORMATS = formats_in_words()
 FILES = argument(
-    "Text, Markdown, HTML, PDF or DOCX, or folders of them; - is standard input.",
+    f"{_FORMATS[0].upper()}{_FORMATS[1:]}, or folders of them; - is standard input.",
     "FILE...",
 )
 QUERY = option(..., "The question.", names=("--query", "-q"))
@@ -168,7 +168,7 @@ class ScannerOptions:
             tokenizer=self.tokenizer,
         )
         if scanner.meaning is not None:
-            scanner.meaning.store = cache
+            scanner.meaning.cache.store = cache
         return scanner
 
 
@@ -320,27 +320,6 @@ class OutputOptions:
         if self.text_out:
             write_whole(self.text_out, documents[0].text)
         write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
-
-
-def checked_selection(top_k: str, **options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
-    """Check options before reading a file or loading a model.
-
-    Errors name options as the command line does.
-    """
-    best: float | str | None = None if top_k == "all" else top_k
-    for kind in (float, int):
-        with suppress(ValueError):
-            best = kind(top_k)
-    try:
-        return Selection(top_k=best, **options)
-    except ValueError as error:  # its message begins with the name of the argument
-        name, colon, rest = str(error).partition(":")
-        rest = re.sub(
-            ", or None( for no budget)?(?=:|$)",
-            "",
-            rest.replace("None for all", '"all"'),
-        )
-        raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
 
 
 def names_in(option: str, value: str) -> list[str]:

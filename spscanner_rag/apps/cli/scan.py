@@ -2,11 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
-from time import monotonic
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import suppress
 
 import typer
 
@@ -20,47 +17,79 @@ from spscanner_rag.apps.cli.options import (
     OutputFormat,
     OutputOptions,
     ScannerOptions,
-    checked_selection,
     grouped,
     option,
     tell,
 )
+from spscanner_rag.apps.cli.prepared_files import PreparedFiles
+from spscanner_rag.apps.cli.selection import (
+    OF_ONE_TEXT,
+    SelectionOptions,
+    selection_options,
+)
 from spscanner_rag.apps.pages import scanned_document
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
-from spscanner_rag.files.reading import named_kind
-from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.files.formats import format_named_by
 from spscanner_rag.results import Selection
-from spscanner_rag.results.sentences import Offsets, check_offsets
-from spscanner_rag.scorers import check_query, segment
+from spscanner_rag.results.offsets import Offsets, check_offsets
+from spscanner_rag.scorers import check_query
 from spscanner_rag.system.strict_json import json_text
-
-if TYPE_CHECKING:
-    from spscanner_rag import Scanner
-    from spscanner_rag.encoder.meaning import Meaning
-    from spscanner_rag.scan.prepare import PreparedText
 
 # \b keeps the program's help from re-wrapping a paragraph.
 JSON_LAYOUT = """JSON is one object:
 
 \b
 {"query": str, "model": str, "documents": [
-  {"path": str, "characters": int, "sentences": int, "answerable": float or null, "passages": [
-    {"start": int, "end": int, "line": int, "column": int, "page": str, "page_number": int,
-     "boxes": [[page, x0, y0, x1, y1]], "headings": [str], "rank": int,
-     "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
+  {"path": str, "characters": int, "sentences": int,
+   "answerable": float or null, "passages": [
+    {"start": int, "end": int, "line": int, "column": int,
+     "page": str, "page_number": int, "boxes": [[page, x0, y0, x1, y1]],
+     "headings": [str], "rank": int, "score": float, "logit": float,
+     "neighbour": bool, "text": str}]}]}
 
-start and end count characters of the text that was read (--text-out writes it), from 0, end excluded. Documents
-with pages have page and page_number, documents with headings have headings, and a PDF has boxes, in points from
-the lower left of a page. --format jsonl writes one passage per line, with its path. answerable is the probability
-that the document answers the question, if the checkpoint estimates it; rank counts the sentences of all
-documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context added.
+start and end count characters of the text that was read (--text-out writes it), from
+0, end excluded. Documents with pages have page and page_number, documents with
+headings have headings, and a PDF has boxes, in points from the lower left of a page.
+--format jsonl writes one passage per line, with its path. answerable is the
+probability that the document answers the question, if the checkpoint estimates it;
+rank counts the sentences of all documents, or with --merge the passages; score is the
+sigmoid of logit; neighbour is true, and rank null, for a sentence that --context
+added.
 """
 
 
-MEASURED_SECONDS = 1.0  # seconds of reading, enough to know its speed
-WORTH_A_LINE = 5.0  # seconds; shorter waits are not announced
-SCANS_FASTER = 6  # times faster than the encoder reads
+@selection_options(
+    own={
+        "top_k": option(
+            "10",
+            "Sentences to show, of all files together: a number, a share below 1 (at"
+            ' least 10), "elbow" or "elbow:5-30" (those above the steepest drop of the'
+            ' scores), or "all".',
+            names=("--top-k", "-k"),
+        ),
+        "threshold": option(
+            None, "Lowest score, 0 to 1, inclusive; exit code 1 if none has it."
+        ),
+        "context": option(
+            None,
+            "Neighbours on each side of a sentence; default: 1 for text, else 0.",
+        ),
+        "order": option(
+            "score", "Best first, or in document order.", "[score|document]"
+        ),
+    },
+    left_out={"top_k_per_text": OF_ONE_TEXT},
+)
+class ScanSelection(SelectionOptions):
+    """The selection of `scan`, which shows neighbours in text only, by default."""
+
+    def of_form(self, form: OutputFormat) -> Selection:
+        """The selection for results in this format."""
+        context = vars(self)["context"]
+        if context is None:
+            context = int(form is OutputFormat.TEXT)
+        return self.selection(context=context)
 
 
 @grouped
@@ -72,34 +101,7 @@ def scan(
         names=("--query", "-q"),
     ),
     *,
-    top_k: str = option(
-        "10",
-        "Sentences to show, of all files together: a number, a share below 1 (at least"
-        ' 10), "elbow" or "elbow:5-30" (those above the steepest drop of the scores),'
-        ' or "all".',
-        names=("--top-k", "-k"),
-    ),
-    threshold: float | None = option(
-        None, "Lowest score, 0 to 1, inclusive; exit code 1 if none has it."
-    ),
-    max_tokens: int | None = option(
-        None, "Token budget for everything shown, the best sentences first."
-    ),
-    count_tokens: str | None = option(
-        None,
-        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default: the"
-        " model's.",
-        "ENCODING",
-    ),
-    context: int | None = option(
-        None, "Neighbours on each side of a sentence; default: 1 for text, else 0."
-    ),
-    diversity: float = option(
-        1.0, "0 to 1; below 1, sentences that repeat better ones are skipped."
-    ),
-    order: str = option(
-        "score", "Best first, or in document order.", "[score|document]"
-    ),
+    chosen: ScanSelection,
     offsets: str = option(
         "characters", "What start and end count: characters, utf16 or bytes."
     ),
@@ -118,16 +120,9 @@ def scan(
     1 and columns in characters, with the heading above. A byte order mark is not part
     of the text.
     """
-    last = files[-1]
-    is_file = (
-        last == STANDARD_INPUT
-        or named_kind(last)
-        or os.path.lexists(last.partition("\0")[0])
-    )
-    if (
-        query is None and len(files) > 1 and not is_file
-    ):  # the last word is not a file, so it is the question
-        files, query = files[:-1], last
+    if query is None and len(files) > 1 and not _is_file(files[-1]):
+        query = files[-1]
+        files = files[:-1]
     places = check_offsets(offsets, "--offsets")
     if query is not None:
         check_query(query, "--query")
@@ -136,136 +131,46 @@ def scan(
             "--query: got none; expected a question: the prompt needs a terminal, and"
             " shows text only"
         )
-    selection = checked_selection(
-        top_k,
-        threshold=threshold,
-        max_tokens=max_tokens,
-        count_tokens=count_tokens,
-        context=(
-            context if context is not None else int(output.form is OutputFormat.TEXT)
-        ),
-        order=order,
-        diversity=diversity,
-    )
-    kept = ReadCache(cache_folder()) if cache else None
-    documents = output.read(files, kept, progress)
+    selection = chosen.of_form(output.form)
+    read_cache = ReadCache(cache_folder()) if cache else None
+    documents = output.read(files, read_cache, progress)
     if output.form is OutputFormat.PDF:
         scanned_document.check_is_pdf(documents)
-    scanner = computes.scanner(model, segment_tokens, kept)
-    reading = _Reading(scanner, documents, progress)
-    for asked in _questions() if query is None else (query,):
-        scanned = reading.scanned(asked, selection)
-        if order == "score" and output.form is not OutputFormat.JSON:
-            scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
-        output.write(
-            documents,
-            _rendered(output, asked, scanner.checkpoint.source, scanned, places),
+    scanner = computes.scanner(model, segment_tokens, read_cache)
+    if selection.require_answer is not None and not scanner.says_answers:
+        raise ValueError(
+            "--require-answer: this checkpoint does not estimate whether a document"
+            " answers; use --threshold instead"
         )
-    if (
-        query is not None
-        and threshold is not None
-        and not any(each.picks for each in scanned)
-    ):
+    prepared_files = PreparedFiles(scanner, documents, progress)
+    scanned: list[ScannedDocument] = []
+    for question in _questions() if query is None else (query,):
+        scanned = prepared_files.scanned(question, selection)
+        if selection.order == "score" and output.form is not OutputFormat.JSON:
+            scanned.sort(key=_best_rank)
+        source = scanner.checkpoint.source
+        output.write(documents, _rendered(output, question, source, scanned, places))
+    has_picks = any(document.picks for document in scanned)
+    if query is not None and selection.threshold is not None and not has_picks:
         raise typer.Exit(1)
 
 
-class _Reading:
-    """Documents that are segmented, tokenized, counted and encoded once, and scanned for each question."""
-
-    def __init__(
-        self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool
-    ) -> None:
-        self.scanner, self.documents, self.progress = scanner, documents, progress
-        self.told = not progress  # whether the expected time was announced
-        self.prepared = [
-            scanner.reading.prepare(each.text, segment(scanner, each.text, each.blocks))
-            for each in documents
-        ]
-        self.collection: CollectionIndex | None = None
-        if scanner.uses_collection and len(documents) > 1:
-            self.collection = CollectionIndex()
-            for number, each in enumerate(self.prepared):
-                self.collection.add_words(str(number), each.words)
-        if scanner.meaning is not None:
-            self._encode(scanner.meaning)
-
-    def _encode(self, meaning: "Meaning") -> None:
-        from spscanner_rag.scan.pipeline import Meter
-
-        left, before = (
-            [each for each in self.prepared if not meaning.has(each.sentences)],
-            0,
-        )
-        with self._bar("encoding", _tokens(left)) as show:
-            for number, each in enumerate(left, 1):
-                size = len(each.input_ids)
-                meter = Meter(
-                    partial(show, f"{number:,} of {len(left):,}", before, size)
-                )
-                meaning.vectors(each.sentences, meter.expect, meter.after_step)
-                before += size
-
-    @contextmanager
-    def _bar(self, doing: str, size_of_all: int) -> Iterator[Callable[..., None]]:
-        """Within the block, show one bar over the tokens of all texts.
-
-        The yielded function takes a label for the current texts, the tokens of the
-        texts before them, their own tokens, and how far they are read: ``done`` of
-        ``total``.
-        """
-        from rich.progress import TextColumn, TimeRemainingColumn
-
-        from spscanner_rag.apps.pages.terminal import progress_bars
-
-        columns = TextColumn("tokens"), TimeRemainingColumn()
-        with progress_bars(
-            self.progress and size_of_all > 0, *columns, transient=True
-        ) as bars:
-            task, first = bars.add_task(doing, total=size_of_all), (0.0, 0)
-
-            def show(of: str, before: int, size: int, done: int, total: int) -> None:
-                nonlocal first
-                read, now = before + size * done // max(total, 1), monotonic()
-                bars.update(task, description=f"{doing} {of} documents", completed=read)
-                first = (
-                    first if first[0] else (now, read)
-                )  # the time before the first call includes loading
-                seconds, read = now - first[0], read - first[1]
-                if self.told or seconds < MEASURED_SECONDS or not read:
-                    return
-                self.told, tokens = True, _tokens(self.prepared)
-                scan_too = tokens / SCANS_FASTER if doing == "encoding" else 0
-                if (takes := (size_of_all + scan_too) * seconds / read) >= WORTH_A_LINE:
-                    bars.console.print(
-                        f"reading {tokens:,} tokens, about {takes:.0f} s"
-                    )
-
-            yield show
-
-    def scanned(self, query: str, selection: Selection) -> list[ScannedDocument]:
-        """Score the documents for a question, and select sentences from all of them together."""
-        texts = [
-            self.scanner.pipeline.request(
-                query, document.text, prepared.units
-            )._replace(prepared=prepared)
-            for document, prepared in zip(self.documents, self.prepared, strict=True)
-        ]
-        size = _tokens(self.prepared)
-        with self._bar("scanning", size) as show:
-            report = partial(show, f"{len(texts):,}", 0, size)
-            results = self.scanner.scan_many(
-                texts, collection=self.collection, progress=report
-            )
-        self.told = True
-        return scanned_document.select_together(self.documents, results, selection)
+def _is_file(word: str) -> bool:
+    """Whether the last word is a file, and not the question."""
+    if word == STANDARD_INPUT or format_named_by(word):
+        return True
+    return os.path.lexists(word.partition("\0")[0])
 
 
-def _tokens(texts: Sequence["PreparedText"]) -> int:
-    return sum(len(each.input_ids) for each in texts)
+def _best_rank(scanned: ScannedDocument) -> int:
+    return min(scanned.ranks.values(), default=sys.maxsize)
 
 
 def _questions() -> Iterator[str]:
-    """Yield questions typed at a prompt, with a history where readline exists, until Ctrl-D or Ctrl-C."""
+    """Yield questions typed at a prompt, until Ctrl-D or Ctrl-C.
+
+    The prompt has a history where readline exists.
+    """
     with suppress(ImportError):
         import readline  # noqa: F401
     with suppress(EOFError, KeyboardInterrupt):

@@ -19,7 +19,7 @@ Group = TypeVar("Group", bound="SelectionOptions")
 OF_ONE_TEXT = "each file is a text of its own, and all files are ranked together"
 """Why a command has no limit for each text."""
 
-_METAVARS = {"always_keep": "PATTERN...", "count_tokens": "ENCODING"}
+_METAVARS = {"always_keep": "PATTERN", "count_tokens": "ENCODING"}
 
 
 class SelectionOptions:
