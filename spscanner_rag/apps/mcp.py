@@ -1,10 +1,11 @@
 """A Model Context Protocol server: agents ask a question of documents and get the sentences that answer it."""
 
+import inspect
 import json
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
@@ -12,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from types import MappingProxyType
 from typing import Annotated, Any, NotRequired
 
 from anyio import NoEventLoopError, from_thread
@@ -23,16 +25,18 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict  # pydantic refuses Python 3.11's own
 
 from spscanner_rag import __version__
+from spscanner_rag.apps.agent_selection import selection_of, with_selection_options
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.reading import read, read_all
-from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.scan_result import Together
-from spscanner_rag.results.sentences import Passage
+from spscanner_rag.files.folders import read_all
+from spscanner_rag.files.reading import read
+from spscanner_rag.results import ScanResult
+from spscanner_rag.results.passages import Passage
+from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval import Piece, ReadBounds, join_pieces
-from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.retrieval.held import choose_texts
+from spscanner_rag.retrieval.first_stage import choose_texts
+from spscanner_rag.retrieval.held_texts import HeldTexts
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import check_query, segment
+from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
 
 MOST_CHARACTERS = 8_000_000  # in a document: about 2 million tokens
@@ -46,6 +50,7 @@ MEANT_TOKENS = (
 )
 KEPT_CHARACTERS = 20_000_000  # in the texts of answers, kept in memory
 TOLD_EACH = 0.1  # seconds between reports of progress
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{16})")
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
@@ -113,7 +118,7 @@ class Library:
         self.roots = [Path(os.path.realpath(folder)) for folder in folders]
         self._prefixes = "|".join(re.escape(f"{root}{os.sep}") for root in self.roots)
         self._kept: dict[str, _Read] = {}  # in order of last use
-        self._corpus = Corpus()  # the folder that was searched last
+        self._corpus = HeldTexts()  # the folder that was searched last
         self._reading = (
             Lock()
         )  # a client that waits may find its question already answered for another
@@ -121,6 +126,7 @@ class Library:
     def search_document(
         self, question: _Question, context: Context, path: _Path = "", text: _Text = "",
         max_tokens: _MaxTokens = 4000, cursor: _Cursor = "",
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Found:  # fmt: skip
         """Find the sentences of one document that answer a question.
 
@@ -139,11 +145,12 @@ class Library:
             max_tokens,
             cursor,
             _Alive(context),
+            options,
         )
 
     def search_folder(
         self, question: _Question, context: Context, folder: _Path = ".", max_tokens: _MaxTokens = 4000,
-        cursor: _Cursor = "",
+        cursor: _Cursor = "", options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Found:  # fmt: skip
         """Find the sentences that answer a question in all documents below a folder."""
         check_query(question, "question")
@@ -165,7 +172,9 @@ class Library:
         documents = read_all(
             [str(self._resolved(folder or ".", os.path.isdir))], notes.append, one
         )
-        return self._found(question, documents, notes, max_tokens, cursor, alive)
+        return self._found(
+            question, documents, notes, max_tokens, cursor, alive, options
+        )
 
     def read_passage(
         self, id: Annotated[str, Field(max_length=4_200)],  # noqa: A002
@@ -195,7 +204,7 @@ class Library:
             raise ValueError(
                 f"id: {got}; expected the id of a passage in it: search it again"
             )
-        units = segment(self._scanner, document.text, document.blocks)
+        units = self._scanner.units_of(document.text, document.blocks)
         first = bisect_right(units, start, key=lambda unit: unit.end)
         last = bisect_right(units, end - 1, key=lambda unit: unit.start)
         for wider in range(neighbours, 0, -1):
@@ -259,17 +268,17 @@ class Library:
             Piece(text=each.text, key=str(at), source=at)
             for at, each in enumerate(documents)
         ]
-        corpus = Corpus(join_pieces(texts))
+        corpus = HeldTexts(join_pieces(texts))
         bounds = ReadBounds(None, READ_TOKENS)
         chosen, collection = documents, None
-        if len(bounds.kept(corpus.tokens)) < len(corpus.texts):
+        if len(bounds.within(corpus.tokens)) < len(corpus.texts):
             self._corpus = corpus = self._corpus.with_texts(corpus.texts)
-            by_words = [number for number, _ in corpus.ranked(question)]
+            by_words = [number for number, _ in corpus.ranking(question)]
             ranked = [
                 *by_words,
                 *sorted(set(range(len(corpus.texts))).difference(by_words)),
             ]
-            meant = ReadBounds(None, MEANT_TOKENS).kept(
+            meant = ReadBounds(None, MEANT_TOKENS).within(
                 corpus.tokens[number] for number in ranked
             )
             among = [ranked[place] for place in meant]
@@ -292,13 +301,16 @@ class Library:
 
     def _found(
         self, question: str, documents: list[TextFile], notes: list[str], max_tokens: int, cursor: str,
-        alive: "_Alive",
+        alive: "_Alive", options: Mapping[str, Any],
     ) -> Found:  # fmt: skip
         """Return as many of the ranked passages as fit, starting at the cursor."""
+        selection = selection_of(options)
         key = _digest_of(
             question, *(part for each in documents for part in (each.path, each.text))
         )
-        first = _start_of(cursor, key)
+        chosen = json.dumps(dict(options), sort_keys=True)
+        cursor_key = _digest_of(key, chosen)
+        first = _start_of(cursor, cursor_key)
         with self._reading:
             read = self._kept.pop(key, None) or self._read_for(
                 question, documents, alive
@@ -317,9 +329,7 @@ class Library:
                 ),
                 *notes,
             ]
-        ranked = Together([result for _, result in read]).select(
-            Selection(top_k=None, order="score")
-        )
+        ranked = Together([result for _, result in read]).select(selection)
         shown = [
             one_line(re.sub(self._prefixes, "", note))[: max_tokens // 10]
             for note in notes[:3]
@@ -342,7 +352,7 @@ class Library:
                 )
             return Found(
                 documents=list(entries.values()), documents_read=len(read), not_read=shown,
-                passages_left=len(ranked) - first - number, cursor=f"{first + number}-{key}",
+                passages_left=len(ranked) - first - number, cursor=f"{first + number}-{cursor_key}",
             )  # fmt: skip
 
         most = min(
@@ -403,15 +413,16 @@ def create_server(library: Library) -> MCPServer[Any]:
     reads = ToolAnnotations(
         read_only_hint=True, idempotent_hint=True, open_world_hint=False
     )
-    for tool in (library.search_document, library.search_folder, library.read_passage):
-        server.add_tool(_answering(tool), annotations=reads)
+    for search in (library.search_document, library.search_folder):
+        server.add_tool(_answering(with_selection_options(search)), annotations=reads)
+    server.add_tool(_answering(library.read_passage), annotations=reads)
     return server
 
 
 def _answering(
     tool: Callable[..., Found | FoundPassage],
 ) -> Callable[..., CallToolResult]:
-    @wraps(tool)  # its signature is the schema
+    @wraps(tool)
     def answering(**given: Any) -> CallToolResult:  # noqa: ANN401 - as the schema says
         try:
             text = _json_of(tool(**given))
@@ -420,6 +431,8 @@ def _answering(
         content = TextContent(type="text", text=text)
         return CallToolResult(content=[content], structured_content=json.loads(text))
 
+    # it is the schema
+    answering.__signature__ = inspect.signature(tool, eval_str=True)  # type: ignore[attr-defined]
     return answering
 
 

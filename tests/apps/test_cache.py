@@ -12,8 +12,10 @@ import pytest
 from spscanner_rag import files
 from spscanner_rag.apps import cache as module
 from spscanner_rag.apps.cache import ReadCache, cache_folder
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import SentenceVectors, TokenEncoder
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.files import read
 
 PAGE = """<h1>Treaty</h1><p>Anne signed it.</p><table><tr><th>Year</th><th>Ships</th></tr>

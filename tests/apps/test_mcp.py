@@ -20,8 +20,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from spscanner_rag import Scanner
 from spscanner_rag.apps import mcp as module
 from spscanner_rag.apps.mcp import Library, create_server
-from spscanner_rag.encoder.meaning import Meaning, MeaningWeights
-from spscanner_rag.encoder.sentences import TextEncoder
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.text_encoder import TextEncoder
 from tests.apps.serving.conftest import running
 
 TREATY = (
