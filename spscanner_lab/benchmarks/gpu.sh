@@ -41,7 +41,7 @@ failed=0 minute=60
 timeout $((3 * minute)) "$python" -m pytest -q -p no:cacheprovider -o addopts=--import-mode=importlib \
     -W ignore::pytest.PytestConfigWarning --junitxml "$out/tests.xml" \
     "tests/lab/training/stages/test_evidence.py::test_recomputing_keeps_each_blocks_input_alone_and_the_gradients" \
-    tests/mamba2/test_triton_interpret.py || failed=$?
+    tests/mamba2/kernels/test_triton_interpret.py || failed=$?
 for size in "${sizes[@]}"; do
     timeout $((2 * minute + 10)) "$python" -m benchmarks speed "${table[@]}" --sizes "$size" --kinds "${kinds[@]}" --budget $((2 * minute - 20)) \
         --out "$out/speed-$size.json" || failed=$?

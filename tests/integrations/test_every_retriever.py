@@ -107,7 +107,7 @@ def name(
     """The name of a retriever of this kind that loads."""
     # what ranks propositions
     monkeypatch.setattr(
-        "spscanner_rag.baselines.dense.packaged_minilm", lambda: str(places["bert"])
+        "spscanner_rag.baselines.embedding_models.packaged_minilm", lambda: str(places["bert"])
     )
     served = {"address": request.getfixturevalue("address")} if kind == "remote" else {}
     return NAMES[kind].format(**places, **served)

@@ -207,11 +207,8 @@ def test_sixteen_queries_share_a_corpus_and_the_auxiliary_weight_rises_over_the_
     monkeypatch.setattr(training, "batch_loss", counted)
     model = small(digit_tokenizer, codes="position")
     objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
-    losses = list(
-        objective.losses(
-            model, [objective.example(40 * step + number, 0) for number in range(40)]
-        )
-    )
+    examples = [objective.example(40 * step + number, 0) for number in range(40)]
+    losses = list(objective.losses(model, examples, range(40)))
     assert [len(batch.questions) for batch, _ in seen] == [16, 16, 8]
     assert sum(losses).item() == pytest.approx(1.0)
     assert all(batch.codes == list(range(len(batch.texts))) for batch, _ in seen)

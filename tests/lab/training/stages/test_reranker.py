@@ -21,14 +21,10 @@ from spscanner_lab.training.stages.reranker import (
 )
 from spscanner_lab.training.start import RunFiles, train_tokenizer
 from spscanner_lab.training.training_run import TrainingRun
-from spscanner_rag.baselines.base import segmenter_of
-from spscanner_rag.baselines.rerankers import (
-    END_TOKENS,
-    TEMPLATE,
-    CrossEncoder,
-    MambaReranker,
-    PairReader,
-)
+from spscanner_rag.baselines.cross_encoder import CrossEncoder
+from spscanner_rag.baselines.mamba_reranker import MambaReranker
+from spscanner_rag.baselines.pair_reader import END_TOKENS, TEMPLATE, PairReader
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.mamba2.config import Mamba2Config
 
@@ -216,7 +212,7 @@ def test_the_loss_is_the_cross_entropy_of_the_column(
             hidden, _ = model(torch.from_numpy(pair.input_ids)[None].long())
             logits.append(model.score(hidden[0, -1:])[0])
         expected.append(F.cross_entropy(torch.stack(logits)[None], torch.tensor([0])))
-    loss = torch.stack(list(columns.losses(model, examples))).sum()
+    loss = torch.stack(list(columns.losses(model, examples, range(len(examples))))).sum()
     torch.testing.assert_close(loss, torch.stack(expected).mean(), rtol=1e-5, atol=1e-5)
 
 

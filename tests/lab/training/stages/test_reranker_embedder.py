@@ -17,8 +17,8 @@ from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.reranker import EmbedderObjective
 from spscanner_lab.training.start import RunFiles
 from spscanner_lab.training.training_run import TrainingRun
-from spscanner_rag.baselines.base import segmenter_of
 from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 from tests.lab.training.stages.test_reranker import written
 
 library = pytest.importorskip("sentence_transformers")
@@ -112,7 +112,7 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
         PassageColumn("Who left?", ("The well was dry.", "It rained.")),
         *COLUMNS,
     ]
-    for found in objective.losses(model, again):
+    for found in objective.losses(model, again, range(len(again))):
         found.backward()  # type: ignore[no-untyped-call]
     gradients = [
         parameter.grad.clone()
