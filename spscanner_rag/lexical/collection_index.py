@@ -125,7 +125,10 @@ class CollectionIndex:
         self.add_words(key, index_words(model_texts))
 
     def add_words(self, key: str, words: TextWords) -> None:
-        """Add a text whose words are already indexed; errors are those of `add`."""
+        """Add a text whose words are already indexed.
+
+        The errors are those of `add`.
+        """
         with self._lock:
             if key in self._languages:
                 raise ValueError(
@@ -236,7 +239,7 @@ class CollectionIndex:
         return rows
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The index as plain arrays, for a file; `from_arrays` reads them."""
+        """The index as plain arrays, for a file that `from_arrays` reads."""
         with self._lock:
             postings = self.postings
             vocabulary = list(self._vocabulary)

@@ -82,11 +82,12 @@ def match_query(
     options: MatchOptions = PLAIN_MATCH,
     statistics: LexicalStatistics | None = None,
 ) -> LexicalMatch:
-    """Match a query with a text; by default the text is its own collection.
+    """Match a query with a text.
 
-    ``token_starts`` and ``token_ends``, (text tokens,), are positions in the joined
-    model text; a token's class is that of the word with its last character.
-    ``statistics`` are the query's in the collection, by these options.
+    By default the text is its own collection.     ``token_starts`` and ``token_ends``,
+    (text tokens,), are positions in the joined model text; a token's class is that of
+    the word with its last character. ``statistics`` are the query's in the collection,
+    by these options.
 
     Examples
     --------
@@ -157,11 +158,11 @@ def _all_scores(
     assert soft is not None
     assert scores.soft is not None
     soft_z = standardized_by(soft.moments, [*scores.soft])
-    most = (BM25_K1 + 1) * scores.statistics.idf.sum()
+    largest_bm25 = (BM25_K1 + 1) * scores.statistics.idf.sum()
     columns = [
         tempered(np.stack(unit_z, axis=1)),
         tempered(np.stack(soft_z, axis=1)),
-        np.stack(scores.bm25, axis=1) / max(most, 1e-9),
+        np.stack(scores.bm25, axis=1) / max(largest_bm25, 1e-9),
         scores.soft.T / max(soft.idf.sum(), 1e-9),
     ]
     return np.concatenate(columns, axis=1).astype(np.float32)

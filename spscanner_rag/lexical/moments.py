@@ -37,7 +37,7 @@ class Moments(NamedTuple):
         return cls(mean, np.sqrt(squares / n))
 
     def standardize(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Z-scores: (units,); 0 if all scores are equal."""
+        """Z-scores, (units,), which are 0 if all scores are equal."""
         values = scores.astype(np.float64)
         if self.spread < 1e-9:
             return np.zeros(len(values))

@@ -12,9 +12,10 @@ _MOST_TIMES = 2**16 - 1
 
 
 class Postings(NamedTuple):
-    """The units that contain each word; never changed.
+    """The units that contain each word.
 
-    A posting, a distinct word of a unit, takes 6 bytes.
+    The arrays are never changed.     A posting, a distinct word of a unit, takes 6
+    bytes.
     """
 
     # (distinct words,) numbers in a vocabulary, increasing

@@ -42,7 +42,7 @@ def soft_scores(
     n = max(postings.n_units, least_units)
     words = query_words(query_on_words.query, query_on_words.language)
     idf_of_words = np.zeros(len(words)) if idf is None else idf
-    places, length = _spaced_places(postings)
+    positions, length = _spaced_positions(postings)
     scores = np.zeros((1 + len(REACH), postings.n_units))
     for first, similarities in query_on_words.similarities(vectors):
         for number, of_word in enumerate(similarities.T, first):
@@ -51,7 +51,7 @@ def soft_scores(
                 df = min(n, frequency)
                 idf_of_words[number] = np.log1p((n - df + 0.5) / (df + 0.5))
             if frequency:
-                largest = (best, *_largest_around(best, places, length))
+                largest = (best, *_largest_around(best, positions, length))
                 for sums, values in zip(scores, largest, strict=True):
                     sums += idf_of_words[number] * values
     return idf_of_words, scores
@@ -89,20 +89,20 @@ def _best_of_units(
     """
     best = np.zeros(postings.n_units, np.float32)
     values = similarities[postings.words]
-    places = np.flatnonzero(values)
-    sizes = postings.stops[places + 1] - postings.stops[places]
+    similar_words = np.flatnonzero(values)
+    sizes = postings.stops[similar_words + 1] - postings.stops[similar_words]
     # All postings of these words: for each word the range from its first to its last.
     ends = np.cumsum(sizes)
-    shift = np.repeat(postings.stops[places] - (ends - sizes), sizes)
+    shift = np.repeat(postings.stops[similar_words] - (ends - sizes), sizes)
     units = postings.units[np.arange(len(shift)) + shift]
-    np.maximum.at(best, units, np.repeat(values[places], sizes))
-    return float(values[places] @ sizes), best
+    np.maximum.at(best, units, np.repeat(values[similar_words], sizes))
+    return float(values[similar_words] @ sizes), best
 
 
-def _spaced_places(postings: Postings) -> tuple[NDArray[np.int64], int]:
-    """Places for units, with room for the largest window around each text.
+def _spaced_positions(postings: Postings) -> tuple[NDArray[np.int64], int]:
+    """Positions of units, with room for the largest window around each text.
 
-    Returns them, (units,), and the number of all places.
+    Returns them, (units,), and the number of all positions.
     """
     starts = postings.text_stops[:-1]
     units = np.arange(postings.n_units)
@@ -112,17 +112,17 @@ def _spaced_places(postings: Postings) -> tuple[NDArray[np.int64], int]:
 
 
 def _largest_around(
-    values: NDArray[np.float32], places: NDArray[np.int64], length: int
+    values: NDArray[np.float32], positions: NDArray[np.int64], length: int
 ) -> Iterator[NDArray[np.float32]]:
     """The largest value of each unit and those around it in the same text: (units,).
 
     There is one array for each of `REACH`.
     """
     spaced = np.zeros(length, np.float32)
-    spaced[places] = values
+    spaced[positions] = values
     for step in _STEPS:
         wider = spaced.copy()
         np.maximum(wider[step:], spaced[:-step], out=wider[step:])
         np.maximum(wider[:-step], spaced[step:], out=wider[:-step])
         spaced = wider
-        yield spaced[places]
+        yield spaced[positions]

@@ -122,7 +122,7 @@ class WordVectors:
         return similarities
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The table as arrays, for a file; `from_arrays` reads it back."""
+        """The table as arrays, for a file that `from_arrays` reads back."""
         return {
             "words": np.frombuffer("\n".join(self.words).encode(), np.uint8),
             "vectors": self.vectors,
@@ -132,7 +132,7 @@ class WordVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "WordVectors":
-        """Read the arrays of `to_arrays`; raises ``ValueError`` for others."""
+        """Read the arrays of `to_arrays`, and raise ``ValueError`` for others."""
         if arrays.keys() | {"source"} != {"words", "vectors", "scales", "source"}:
             raise ValueError(
                 f"arrays {', '.join(sorted(arrays))}; expected scales, source, vectors"

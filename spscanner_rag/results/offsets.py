@@ -9,7 +9,7 @@ Offsets = Literal["characters", "utf16", "bytes"]
 
 
 def check_offsets(offsets: Any, name: str = "offsets") -> Offsets:  # noqa: ANN401 - checked here
-    """Return the unit of offsets; ``ValueError`` for an unknown one."""
+    """Return the unit of offsets, or raise ``ValueError`` for an unknown one."""
     if offsets not in get_args(Offsets):
         raise ValueError(
             f"{name}: got {offsets!r}; expected one of {', '.join(get_args(Offsets))}"

@@ -249,20 +249,20 @@ SELECTION_OPTIONS: dict[str, SelectionOption] = options_of(Selection)
 
 def _elbow(top_k: str, ranked_scores: NDArray[np.float64]) -> int:
     """The number of sentences before the steepest fall within the bounds."""
-    least, most = _elbow_bounds(top_k) or ELBOW_BOUNDS
-    falls = -np.diff(ranked_scores)[least - 1 : most]
+    fewest, highest = _elbow_bounds(top_k) or ELBOW_BOUNDS
+    falls = -np.diff(ranked_scores)[fewest - 1 : highest]
     if not len(falls):
-        return min(most, len(ranked_scores))
-    return least + int(np.argmax(falls))
+        return min(highest, len(ranked_scores))
+    return fewest + int(np.argmax(falls))
 
 
 def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
-    """The bounds of ``"elbow"`` or ``"elbow:5-30"``; None for any other string."""
+    """The bounds of ``"elbow"`` or ``"elbow:5-30"``, or None for other strings."""
     match = _ELBOW.fullmatch(top_k)
     if match is None:
         return None
     if match[1] is None:
         return ELBOW_BOUNDS
-    least = int(match[1])
-    most = int(match[2])
-    return (least, most) if least <= most else None
+    fewest = int(match[1])
+    highest = int(match[2])
+    return (fewest, highest) if fewest <= highest else None

@@ -84,7 +84,7 @@ def _group_of_process(listed: str) -> Path:
 
 
 def _quota(limit: str) -> float:
-    """Processor time per unit of time; 0 if there is no limit."""
+    """Processor time per unit of time, or 0 if there is no limit."""
     try:
         quota, period = map(int, limit.split())
         return quota / period
@@ -93,7 +93,7 @@ def _quota(limit: str) -> float:
 
 
 def _content(path: Path) -> str:
-    """A small file's text; empty if it cannot be read."""
+    """A small file's text, or nothing if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError):

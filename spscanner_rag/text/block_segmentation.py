@@ -68,7 +68,10 @@ def segment_blocks(
 
 
 class _UnitCollector:
-    """Collects units; text that is read but not scored waits for the next unit."""
+    """Collects units.
+
+    Text that is read but not scored waits for the next unit.
+    """
 
     def __init__(self, text: str, cut: Callable[[str], Sequence[Unit]]) -> None:
         self.text = text
@@ -156,8 +159,8 @@ class _UnitCollector:
             return ""
         start, end = block.header
         length = min(span[1] - span[0], LONGEST_UNIT)
-        most = min(LEAST_HEADER + HEADER_SHARE * length, LONGEST_READ_WITH)
-        return self.text[start : min(end, start + most)] + "\n"
+        characters = min(LEAST_HEADER + HEADER_SHARE * length, LONGEST_READ_WITH)
+        return self.text[start : min(end, start + characters)] + "\n"
 
     def _parts_of_record(
         self, block: Block, span: tuple[int, int], *, by_sentences: bool

@@ -51,9 +51,10 @@ _MAY_BE_APART = re.compile(f"[{_SPELLED}{_NOTE}\u200b]")
 
 
 def folded(text: str) -> str:
-    r"""A text as it is read; folding it again changes nothing.
+    r"""A text as it is read.
 
-    A text of ignorable characters alone stays as it is.
+    Folding it again changes nothing.     A text of ignorable characters alone stays as
+    it is.
 
     Examples
     --------

@@ -170,7 +170,7 @@ def _sample_of_words(text: str) -> list[str]:
 
 
 def stop_words(code: str) -> frozenset[str]:
-    """The stop words of the language with a code; none for an unknown code."""
+    """The stop words of the language with a code, and none for an unknown code."""
     for language, code_of_language in _CODES.items():
         if code_of_language == code:
             return STOP_WORDS_OF[language]

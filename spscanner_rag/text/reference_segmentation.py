@@ -155,7 +155,7 @@ def _is_long(text: str, start: int, end: int) -> bool:
 
 
 def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of 50 words each; the last one holds the others."""
+    """Spans of 50 words each, of which the last holds the others."""
     first = last = start
     for count, word in enumerate(_WORD.finditer(text, start, end)):
         if count % _PART_WORDS == 0:

@@ -73,7 +73,7 @@ def budget_counter(
 
 
 def check_counter(count_tokens: object) -> None:
-    """Raise ``ValueError`` unless ``count_tokens`` is valid; load nothing.
+    """Raise ``ValueError`` unless ``count_tokens`` is valid, and load nothing.
 
     Valid are None, a callable, and the name of an encoding.
     """

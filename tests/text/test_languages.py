@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.match import PLAIN_MATCH, match_query
+from spscanner_rag.lexical.lexical_scores import PLAIN_MATCH
+from spscanner_rag.lexical.match import match_query
 from spscanner_rag.lexical.words import (
     index_words,
     query_stems,
