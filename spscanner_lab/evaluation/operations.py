@@ -2,7 +2,7 @@
 
 A multiply-add counts as two. Products are nearly all of the work. The Single-Pass
 Scanner paper prints no formula; its Table 2 amounts to 275 million operations a token
-for the scanner of 130 million weights, and `scan_products` to 200 million: the paper's
+for the scanner of 130 million weights, and `scan_products` to 202 million: the paper's
 number probably has a language-model head, which no scanner needs, and all of the last
 layer.
 """
@@ -53,7 +53,7 @@ def scan_products(config: Mamba2Config, tokens: int, units: int) -> float:
     >>> from spscanner_rag.mamba2.config import Mamba2Config
     >>> shape = Mamba2Config(d_model=768, n_layer=24, vocab_size=50288)
     >>> f"{scan_products(shape, tokens=1000, units=40) / 1e12:.3f} TFLOPs"
-    '0.200 TFLOPs'
+    '0.202 TFLOPs'
     """
     from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
@@ -85,7 +85,7 @@ def encoder_products(shape: EncoderShape, lengths: Sequence[int]) -> float:
     ...     hidden_size=384, num_hidden_layers=6, intermediate_size=1536
     ... )
     >>> encoder_products(minilm, [100]) / 1e9
-    2.21184
+    2.2155264
     """
     width = shape.hidden_size
     projections = 4 * width**2  # query, key, value and output

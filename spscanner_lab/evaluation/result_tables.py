@@ -24,6 +24,12 @@ _DIGITS = {
 }
 """Decimals of the metrics that are not shares."""
 
+_ABOUT_WORK = (
+    " TFLOPs: 10^12 operations for the first question on a text, by formula, without"
+    " and with the padding of batches."
+)
+"""The explanation of `WORK_COLUMNS`, if a table has any."""
+
 _COSTS: dict[str, Column] = {
     "documents": ("documents_read", None),
     "tokens": ("tokens_read", None),
@@ -66,6 +72,8 @@ def table_of(
         body[-1] += map(_cell, compress(line.rows, has_number))
     head = ["source", "retriever"] if names_source else ["retriever"]
     head += compress(columns, has_number)
+    if about and WORK_COLUMNS.keys() & set(head):
+        about += _ABOUT_WORK
     return Table(title, about, head, body, _best_cells(lines, body))
 
 
