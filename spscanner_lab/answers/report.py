@@ -7,7 +7,7 @@ from spscanner_lab.answers.answering import AnswerSet
 from spscanner_lab.answers.scoring import AnswerScore
 from spscanner_lab.evaluation.records import Record
 from spscanner_lab.evaluation.result import EvaluationResult
-from spscanner_lab.evaluation.rows import LENGTH_EDGES, Row, length_bin, rows_of
+from spscanner_lab.evaluation.rows import LENGTH_EDGES, ResultRow, length_bin, rows_of
 from spscanner_lab.evaluation.tables import Table
 
 SCORES = ("accuracy", "token_f1", "exact_match")
@@ -31,7 +31,7 @@ _ABOUT_LENGTHS = (
 )
 
 
-def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[Row]:
+def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[ResultRow]:
     """Return rows as in ``results.json`` of the scores of answers that have them.
 
     The metrics are "accuracy", "token_f1" and "exact_match". In rows of
@@ -69,15 +69,15 @@ def _metrics(score: AnswerScore, document_length: int) -> dict[str, float]:
 
 
 def answer_tables(
-    sets: Sequence[AnswerSet], rows: Sequence[Row], judged: bool
+    sets: Sequence[AnswerSet], rows: Sequence[ResultRow], judged: bool
 ) -> list[Table]:
     """Return a table of means and costs, and one of means by length of documents."""
     result = EvaluationResult(rows, (), [answer_set.setting for answer_set in sets])
-    lines: list[list[str | Row]] = []
-    lines_by_length: list[list[str | Row]] = []
+    lines: list[list[str | ResultRow]] = []
+    lines_by_length: list[list[str | ResultRow]] = []
     for answer_set in sets:
         setting = answer_set.setting
-        line: list[str | Row] = [setting.label]
+        line: list[str | ResultRow] = [setting.label]
         for name in SCORES:
             line.append(result.find(setting, name, None, "macro") or "-")
         line += [f"{count:,}" for count in _counts(answer_set, judged)]
@@ -107,16 +107,16 @@ def _counts(answer_set: AnswerSet, judged: bool) -> tuple[int, ...]:
 
 def _lines_by_length(
     answer_set: AnswerSet, result: EvaluationResult
-) -> list[list[str | Row]]:
+) -> list[list[str | ResultRow]]:
     """Return a line for each length of documents that a set has answers on."""
     setting = answer_set.setting
-    lines: list[list[str | Row]] = []
+    lines: list[list[str | ResultRow]] = []
     for edge in LENGTH_EDGES:
         means = [
             result.find(setting, f"{name}_by_length", edge, "macro") for name in SCORES
         ]
         if any(means):
-            line: list[str | Row] = [setting.label, f"{edge:,}"]
+            line: list[str | ResultRow] = [setting.label, f"{edge:,}"]
             line += [mean or "-" for mean in means]
             lines.append(line)
     return lines

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_lab.evidence.questions import Document
-from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.scan.prepared_document import PreparedDocument
@@ -40,7 +40,7 @@ def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
     >>> from spscanner_lab.evaluation.corpus_units import segmenter_for
     >>> units = segmenter_for("chunk:2").segment("It rained all day.")
     >>> [unit.model_text for unit in units]
-    ['It rained', ' all day.']
+    ['It rained ', 'all day.']
     """
     if unit == "sentence" and scorer is not None and scorer.segmenter is not None:
         return scorer.segmenter

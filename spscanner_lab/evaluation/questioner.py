@@ -30,14 +30,14 @@ from spscanner_lab.evaluation.rows import length_bin
 from spscanner_lab.evaluation.setting_run import SettingRun
 from spscanner_lab.evaluation.work import (
     BATCH_DOCUMENTS,
-    UnitsOfText,
+    CutText,
     batches,
     work_counter,
 )
 from spscanner_lab.evidence.calibration import bins_of, filled
 from spscanner_lab.evidence.metrics import best_first, character_metrics
 from spscanner_lab.evidence.questions import Document, Question, QuestionOnDocument
-from spscanner_rag.baselines.combined import Cascade
+from spscanner_rag.baselines.cascade import Cascade
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results.coverage import (
     Spans,
@@ -378,10 +378,10 @@ class Questioner:
         )
 
 
-def _texts(units: CorpusUnits, numbers: Sequence[int]) -> list[UnitsOfText]:
+def _texts(units: CorpusUnits, numbers: Sequence[int]) -> list[CutText]:
     texts = []
     for number in numbers:
-        texts.append(UnitsOfText(units.documents[number].text, units.units(number)))
+        texts.append(CutText(units.documents[number].text, units.units(number)))
     return texts
 
 

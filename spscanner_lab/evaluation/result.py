@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spscanner_lab.evaluation.rows import Difference, Row
+from spscanner_lab.evaluation.rows import Difference, ResultRow
 from spscanner_lab.evaluation.statistics import AVERAGES
 from spscanner_lab.evaluation.tables import Table
 from spscanner_lab.evidence.metrics import CUTOFFS
@@ -28,7 +28,7 @@ class EvaluationResult:
     numbers of units k of the metrics.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
     differences: Sequence[Difference]
     settings: Sequence[Setting]
     tables: Sequence[Table] = ()
@@ -36,7 +36,7 @@ class EvaluationResult:
     cutoffs: Sequence[int] = CUTOFFS
 
     @cached_property
-    def _row_by_key(self) -> dict[tuple[str, str, str, int | None, str], Row]:
+    def _row_by_key(self) -> dict[tuple[str, str, str, int | None, str], ResultRow]:
         row_by_key = {}
         for row in self.rows:
             setting_key = (row["retriever"], row["unit"])
@@ -45,7 +45,7 @@ class EvaluationResult:
 
     def find(
         self, setting: Setting, metric: str, k: int | None, source: str
-    ) -> Row | None:
+    ) -> ResultRow | None:
         """The row of a metric, if there is one."""
         return self._row_by_key.get((*setting.key, metric, k, source))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from spscanner_lab.evaluation.corpora import SourceCorpus
 from spscanner_lab.evaluation.question_metrics import DOCUMENT_CUTOFFS
 from spscanner_lab.evaluation.result import WORK_COLUMNS, Column, EvaluationResult
-from spscanner_lab.evaluation.rows import Difference, Row
+from spscanner_lab.evaluation.rows import Difference, ResultRow
 from spscanner_lab.evaluation.statistics import AVERAGES
 from spscanner_lab.evaluation.tables import Table, points
 from spscanner_lab.evidence.metrics import CHARACTER_BUDGETS
@@ -38,12 +38,12 @@ _COSTS: dict[str, Column] = {
 }
 
 
-class _Line(NamedTuple):
+class _SettingLine(NamedTuple):
     """A line of a table: a setting on a source, with a row or None for each column."""
 
     source: str
     setting: Setting
-    rows: list[Row | None]
+    rows: list[ResultRow | None]
 
 
 def table_of(
@@ -65,7 +65,7 @@ def table_of(
     cells_by_column = zip(*(line.rows for line in lines), strict=True)
     has_number = [any(cells) for cells in cells_by_column]
     names_source = len(sources) > 1
-    body: list[list[str | Row]] = []
+    body: list[list[str | ResultRow]] = []
     for line in lines:
         body.append([line.source] if names_source else [])
         body[-1].append(line.setting.label)
@@ -79,7 +79,7 @@ def table_of(
 
 def _lines(
     result: EvaluationResult, columns: Mapping[str, Column], sources: Sequence[str]
-) -> list[_Line]:
+) -> list[_SettingLine]:
     """The lines that have a number."""
     lines = []
     for source in sources:
@@ -88,12 +88,12 @@ def _lines(
             for metric, k in columns.values():
                 rows.append(result.find(setting, metric, k, source))
             if any(rows):
-                lines.append(_Line(source, setting, rows))
+                lines.append(_SettingLine(source, setting, rows))
     return lines
 
 
 def _best_cells(
-    lines: Sequence[_Line], body: Sequence[Sequence[str | Row]]
+    lines: Sequence[_SettingLine], body: Sequence[Sequence[str | ResultRow]]
 ) -> set[tuple[int, int]]:
     """The best share of each column, source and unit.
 
@@ -115,7 +115,7 @@ def _best_cells(
     return best
 
 
-def _cell(row: Row | None) -> str | Row:
+def _cell(row: ResultRow | None) -> str | ResultRow:
     if row is None:
         return "-"
     digits = _DIGITS.get(row["metric"])
@@ -124,7 +124,7 @@ def _cell(row: Row | None) -> str | Row:
     return f"{row['value']:,.{digits}f}"
 
 
-def _contest(row: Row) -> tuple[object, ...]:
+def _contest(row: ResultRow) -> tuple[object, ...]:
     return row["source"], row["unit"], row["metric"], row["k"]
 
 

@@ -25,7 +25,7 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 (the paper's Figure 3)."""
 
 
-class Row(Estimate):
+class ResultRow(Estimate):
     """One number of a result, as in ``results.json``."""
 
     source: str  # or "macro" (mean of the sources), "micro" (mean of all questions)
@@ -80,7 +80,7 @@ def by_setting(
 
 def rows_of(
     records: Iterable[Record], settings: Sequence[Setting], seed: int = 0
-) -> list[Row]:
+) -> list[ResultRow]:
     """All rows of a result, from the records of a run in any order.
 
     The bootstrap uses ``seed``.
@@ -94,7 +94,7 @@ def rows_of(
     and "tflops" (per question), "peak_megabytes" (of the process), "documents_read" and
     "tokens_read" (for a question asked of a corpus) are not shares.
     """
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for setting, sources in by_setting(records, settings).items():
         splits = _splits(sources)
         for name in _metric_names(sources):

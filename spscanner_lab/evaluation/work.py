@@ -44,8 +44,8 @@ ENCODER_BATCH = 32
 SPECIAL_TOKENS = 2  # [CLS] and [SEP]
 
 
-class UnitsOfText(NamedTuple):
-    """A text and its units."""
+class CutText(NamedTuple):
+    """A text, cut into units."""
 
     text: str
     units: Sequence[Unit]
@@ -75,15 +75,13 @@ class WorkCounter(ABC):
         """What is computed once for a question, however many texts it is asked of."""
 
     @abstractmethod
-    def of_text(
-        self, query: str, text: UnitsOfText, batch: Sequence[UnitsOfText]
-    ) -> Work:
+    def of_text(self, query: str, text: CutText, batch: Sequence[CutText]) -> Work:
         """What is computed for a text.
 
         ``batch`` has the texts that are read together with it, itself included.
         """
 
-    def of_texts(self, query: str, texts: Sequence[UnitsOfText]) -> Work:
+    def of_texts(self, query: str, texts: Sequence[CutText]) -> Work:
         """What is computed for a question on texts, read in batches."""
         work = self.of_query(query)
         for batch in batches(texts, BATCH_DOCUMENTS):
@@ -134,9 +132,7 @@ class ScannerWork(WorkCounter):
         operations = encoder_products(encoder.model.shape, [length])
         return Work(operations, operations)
 
-    def of_text(
-        self, query: str, text: UnitsOfText, batch: Sequence[UnitsOfText]
-    ) -> Work:
+    def of_text(self, query: str, text: CutText, batch: Sequence[CutText]) -> Work:
         """The reader's tokens, padded to the longest text of the batch, and vectors."""
         config = self.scanner.checkpoint.model.config
         units = len(text.units)
@@ -145,7 +141,7 @@ class ScannerWork(WorkCounter):
         padded = scan_products(config, longest, units)
         return Work(operations, padded) + self._tokens_of(text).vectors
 
-    def tokens(self, query: str, text: UnitsOfText) -> int:
+    def tokens(self, query: str, text: CutText) -> int:
         """Tokens that the reader reads of a text, with all repetitions of the question.
 
         Where windows overlap, tokens count in each.
@@ -180,7 +176,7 @@ class ScannerWork(WorkCounter):
             return None
         return meaning.encoder
 
-    def _tokens_of(self, text: UnitsOfText) -> _TokensOfText:
+    def _tokens_of(self, text: CutText) -> _TokensOfText:
         key = (text.text, len(text.units))
         if key not in self._tokens_by_text:
             indexed = self.scanner.reading.index_text(text.text, text.units)
@@ -236,9 +232,7 @@ class DenseWork(WorkCounter):
         operations = encoder_products(self._shape, self._lengths([query]))
         return Work(operations, operations)
 
-    def of_text(
-        self, query: str, text: UnitsOfText, batch: Sequence[UnitsOfText]
-    ) -> Work:
+    def of_text(self, query: str, text: CutText, batch: Sequence[CutText]) -> Work:
         """The vectors of the units, padded to the longest of each batch of units."""
         if not text.units:
             return Work()

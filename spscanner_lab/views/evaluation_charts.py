@@ -10,7 +10,7 @@ from spscanner_lab.evaluation.question_metrics import (
     POSITION_CUTOFFS,
 )
 from spscanner_lab.evaluation.result import EvaluationResult
-from spscanner_lab.evaluation.rows import Row
+from spscanner_lab.evaluation.rows import ResultRow
 from spscanner_rag.baselines.settings import Setting
 
 _BY_POSITION = "recall_by_position"
@@ -26,7 +26,7 @@ class Chart:
     title: str
     x_label: str
     ticks: Sequence[int]
-    series: Sequence[Sequence[Row | None]]
+    series: Sequence[Sequence[ResultRow | None]]
 
     width = 560
     height = 300

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from spscanner_lab.evaluation.result import Column, EvaluationResult
 from spscanner_lab.evaluation.result_tables import paired_tests, table_of
-from spscanner_lab.evaluation.rows import Difference, Row
+from spscanner_lab.evaluation.rows import Difference, ResultRow
 from spscanner_lab.evaluation.statistics import AVERAGES
 from spscanner_lab.evaluation.tables import Table
 from spscanner_lab.evaluation.verdicts import CHANCE
@@ -73,14 +73,14 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
     )
 
 
-def _counts(result: EvaluationResult) -> Row | None:
+def _counts(result: EvaluationResult) -> ResultRow | None:
     """A row that has the numbers of questions and documents."""
     if not result.settings:
         return None
     return result.find(result.settings[0], "recall", result.cutoffs[-1], "micro")
 
 
-def _is_few(counts: Row) -> bool:
+def _is_few(counts: ResultRow) -> bool:
     few_questions = counts["questions"] < FEW_QUESTIONS
     return few_questions or counts["documents"] < FEW_DOCUMENTS
 
@@ -118,7 +118,7 @@ def _title(result: EvaluationResult, source: str) -> str:
     return f"{source} {row['split']}: {questions} on {documents}"
 
 
-def _first_row(result: EvaluationResult, source: str) -> Row:
+def _first_row(result: EvaluationResult, source: str) -> ResultRow:
     for row in result.rows:
         if row["source"] == source:
             return row

@@ -7,8 +7,8 @@ import pytest
 
 from spscanner_lab.evaluation.operations import encoder_products, scan_products
 from spscanner_lab.evaluation.work import (
+    CutText,
     ScannerWork,
-    UnitsOfText,
     Work,
     batches,
     work_counter,
@@ -22,8 +22,8 @@ LONG = SHORT * 40
 QUERY = "Which otter swims?"
 
 
-def units_of(scanner: Scanner, text: str) -> UnitsOfText:
-    return UnitsOfText(text, scanner.units_of(text))
+def units_of(scanner: Scanner, text: str) -> CutText:
+    return CutText(text, scanner.units_of(text))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_of_an_embedding_model(tmp_path: Path) -> None:
     dense = Dense("minilm")
     counter = work_counter(dense)
     assert counter is not None
-    text = UnitsOfText(SHORT, SentenceSegmenter().segment(SHORT))
+    text = CutText(SHORT, SentenceSegmenter().segment(SHORT))
     model = dense.sentence_transformer
     tokenized = model.tokenizer(dense.passages_of(*text))["input_ids"]
     lengths = [len(ids) for ids in tokenized]
