@@ -39,12 +39,15 @@ def train(
     ),
     progress: bool = option(True, "Show a progress bar."),
 ) -> None:
-    """Train the stage that the recipe names, validate, and write a checkpoint and its model card.
+    """Train the stage that the recipe names, validate, and write a checkpoint.
 
-    The same command resumes an interrupted run.
+    The checkpoint gets a model card. The same command resumes an interrupted run. Under
+    torchrun, several processes share each step.
     """
     import os
+    from contextlib import nullcontext
 
+    from spscanner_lab.training.processes import joined_processes
     from spscanner_lab.training.recipe import read_recipe
     from spscanner_lab.training.start import RunFiles
     from spscanner_lab.training.training_run import TrainingRun
@@ -58,16 +61,25 @@ def train(
     use_threads(threads)
     numbers = read_recipe(recipe)
     files = RunFiles(data or [], validation or [], out, base, config)
-    view = TrainingView(numbers.steps, progress)
-    with folder_lock(out) as leftovers, view.bar:
-        if leftovers:
-            view.preparing(
-                f"removed {len(leftovers):,} unfinished files of a run that was killed"
+    with joined_processes(device) as (processes, device_of_process):
+        view = TrainingView(numbers.steps, progress and processes.leads)
+        # of several processes, the leader alone writes
+        lock = folder_lock(out) if processes.leads else nullcontext([])
+        with lock as leftovers, view.bar:
+            if leftovers:
+                view.preparing(
+                    f"removed {len(leftovers):,} unfinished files of a run that was "
+                    "killed"
+                )
+            run = TrainingRun(
+                files,
+                numbers,
+                choose(device_of_process).device,
+                view.preparing,
+                workers,
+                processes,
             )
-        run = TrainingRun(
-            files, numbers, choose(device).device, view.preparing, workers
-        )
-        run.train(view.step, view.validated)
+            run.train(view.step, view.validated)
 
 
 def encoder(
@@ -96,7 +108,7 @@ def encoder(
     threads: int | None = THREADS,
     progress: bool = option(True, "Show progress."),
 ) -> None:
-    """Train an encoder on questions, put it into a checkpoint, and fit the weights of its cosines.
+    """Train an encoder on questions, and put it into a checkpoint.
 
     Training leaves out a tenth of each source's documents (those with
     `int(sha1(doc_id), 16) % 10 == 0`), on which the weights of the cosines, added to
@@ -104,7 +116,7 @@ def encoder(
     """
     from spscanner_lab.evidence.questions import read_documents
     from spscanner_lab.training.meaning_weights import put_into_checkpoint
-    from spscanner_rag.baselines.dense import installed
+    from spscanner_rag.baselines.embedding_models import installed
     from spscanner_rag.system.threads import use_threads
 
     use_threads(threads)
@@ -139,7 +151,7 @@ class TrainingView:
         self._mean_loss: float | None = None
 
     def step(self, report: "StepReport") -> None:
-        """Show a step: the moving average of the loss, the gradient norm and the throughput."""
+        """Show a step: moving average of the loss, gradient norm and throughput."""
         before = report.loss if self._mean_loss is None else self._mean_loss
         self._mean_loss = 0.95 * before + 0.05 * report.loss
         line = (

@@ -18,7 +18,9 @@ from spscanner_lab.in_context.model import (
     digits_of,
     draw_codes,
 )
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
+from spscanner_rag.baselines.baseline import Baseline, Scores, log_odds
+from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Segmenter

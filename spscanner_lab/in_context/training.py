@@ -109,6 +109,8 @@ class InContextObjective:
     ``codes="position"``, its *position* variant (section 3.3).
     """
 
+    splits = False
+
     def __init__(
         self,
         passages: PassageDraw,
@@ -137,9 +139,15 @@ class InContextObjective:
         )
 
     def losses(
-        self, model: BlockSearchModel, examples: Sequence[tuple[int, PassageColumn]]
+        self,
+        model: BlockSearchModel,
+        examples: Sequence[tuple[int, PassageColumn]],
+        numbers: Sequence[int],
     ) -> Iterator[Tensor]:
-        """The losses of groups of columns that see each other's passages, weighted so that their sum is a mean."""
+        """The losses of groups of columns that see each other's passages.
+
+        They are weighted so that their sum is a mean.
+        """
         recipe = self._recipe
         step = examples[0][0] // len(examples)
         draw = random.Random(f"{recipe.seed}-{step}")

@@ -154,6 +154,8 @@ class Finetuning(nn.Module, ABC):
     rate. ``seed`` and a step's number determine its draws.
     """
 
+    splits = False
+
     def __init__(
         self,
         file: EncoderFile,
@@ -191,7 +193,10 @@ class Finetuning(nn.Module, ABC):
         return 0
 
     def losses(
-        self, model: nn.Module, examples: Sequence[random.Random]
+        self,
+        model: nn.Module,
+        examples: Sequence[random.Random],
+        numbers: Sequence[int],
     ) -> Iterator[Tensor]:
         """The loss of a step."""
         return map(self.loss, examples)

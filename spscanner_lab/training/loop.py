@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from spscanner_lab.training.processes import Processes
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
@@ -127,8 +128,20 @@ class Objective(Protocol):
     def tokens(self, example: Any) -> int:  # noqa: ANN401
         """The number of tokens in an example."""
 
-    def losses(self, model: Any, examples: Sequence[Any]) -> Iterator[Tensor]:  # noqa: ANN401
-        """The parts of a step's loss, one for each forward pass."""
+    splits: bool
+    """Whether several processes may read one step: whether its loss is a sum over
+    examples."""
+
+    def losses(
+        self,
+        model: Any,  # noqa: ANN401 - its own kind
+        examples: Sequence[Any],
+        numbers: Sequence[int],
+    ) -> Iterator[Tensor]:
+        """The parts of a step's loss, one for each forward pass.
+
+        They are those of the examples with these numbers.
+        """
 
 
 class Trainer:
@@ -149,7 +162,14 @@ class Trainer:
         workers: int = 0,
         inputs: Mapping[str, str] | None = None,
         fast: Iterable[nn.Parameter] = (),
+        processes: Processes | None = None,
     ) -> None:
+        self.processes = processes or Processes()
+        if self.processes.count > 1 and not objective.splits:
+            raise ValueError(
+                f"got {self.processes.count} processes; expected one: the loss of this "
+                "stage compares all examples of a step with each other"
+            )
         self.model = model
         self.recipe = recipe
         self.out = out
@@ -174,7 +194,9 @@ class Trainer:
             model.backbone.recomputes = model.device.type != "cpu"
         # one object per step and per validation, each with its "step"
         self.log = out / LOG_FILE
-        keep_until(self.log, self.step)
+        self.processes.check_step(self.step)
+        if self.processes.leads:
+            keep_until(self.log, self.step)
 
     def run(self) -> Iterator[StepReport]:
         """Train to the recipe's last step, yielding a report after each step."""
@@ -184,7 +206,8 @@ class Trainer:
         started = time.perf_counter()
         for drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
-            append_records(self.log, [report._asdict()])
+            if self.processes.leads:
+                append_records(self.log, [report._asdict()])
             if (
                 self.step % self.recipe.save_every == 0
                 or self.step == self.recipe.steps
@@ -212,10 +235,12 @@ class Trainer:
             self.save()
 
     def save(self) -> None:
-        """Write the state, whole or not at all.
+        """Write the state, whole or not at all; of several processes, the leader does.
 
         After an ``OSError`` the previous state is still there.
         """
+        if not self.processes.leads:
+            return
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -240,7 +265,8 @@ class Trainer:
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is when the loop began to draw the batch or to wait for it."""
-        tokens = sum(map(self._objective.tokens, examples))
+        lengths = [self._objective.tokens(example) for example in examples]
+        tokens = sum(lengths)
         recipe = self.recipe
         number = self.step
         rate = learning_rate_at(number, recipe)
@@ -248,7 +274,8 @@ class Trainer:
             group["lr"] = rate * group.get("times", 1)
         self.optimizer.zero_grad()
         loss = 0.0
-        for part in self._objective.losses(self.model, examples):
+        numbers = self.processes.share(lengths)
+        for part in self._objective.losses(self.model, examples, numbers):
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         parameters = [
@@ -256,6 +283,7 @@ class Trainer:
             for group in self.optimizer.param_groups
             for parameter in group["params"]
         ]
+        loss = self.processes.add_up(parameters, loss)
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(

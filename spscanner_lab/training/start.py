@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_lab.evidence.questions import Document
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.baselines.rerankers import RERANKER
+from spscanner_rag.baselines.reranker_layout import RERANKER
 from spscanner_rag.checkpoint import (
     Checkpoint,
     ScannerSettings,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spscanner_lab.training import Notify
 from spscanner_lab.training.loop import StepReport, Trainer, read_state
+from spscanner_lab.training.processes import Processes
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.evidence import EvidenceStage, Validation
 from spscanner_lab.training.stages.reranker import (
@@ -44,6 +45,7 @@ class TrainingRun:
         device: torch.device,
         notify: Notify = lambda message: None,
         workers: int = 0,
+        processes: Processes | None = None,
     ) -> None:
         if recipe.dtype == "auto":
             recipe = replace(
@@ -74,7 +76,13 @@ class TrainingRun:
         inputs["tokenizer"] = sha256(self.start.tokenizer.to_str().encode()).hexdigest()
         objective = self.stage.objective(self.start)
         self.trainer = trainer = Trainer(
-            self.start.model, objective, recipe, files.out, workers, inputs
+            self.start.model,
+            objective,
+            recipe,
+            files.out,
+            workers,
+            inputs,
+            processes=processes,
         )
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
@@ -85,8 +93,10 @@ class TrainingRun:
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, save the checkpoint and its model card, and return the last validation.
 
-        Returns None without documents to validate on.
+        Returns None without documents to validate on. Of several processes, the leader
+        validates and saves, while the others wait.
         """
+        processes = self.trainer.processes
         # a base before its first step, or a killed run's last step
         if self._is_due(self.trainer.step):
             self._validate(
@@ -98,14 +108,20 @@ class TrainingRun:
                 self._validate(
                     self._with_weights(self.trainer.averaged_weights()), on_validation
                 )
+        if not processes.leads:
+            processes.wait_for_leader()
+            return None
         weights = self.trainer.best.get("weights") or self.trainer.averaged_weights()
         chosen = self.stage.finish(self._with_weights(weights))
         validation = self._validate(chosen, on_validation, final=True)
         settings = replace(self.start.settings, training=self._summary(validation))
         self.stage.save(replace(chosen, settings=settings))
+        processes.wait_for_leader()
         return validation
 
     def _is_due(self, step: int) -> bool:
+        if not self.trainer.processes.leads:
+            return False
         # the end validates anyway; keep_best compares these weights too
         if step == self.recipe.steps:
             return self.recipe.keep_best

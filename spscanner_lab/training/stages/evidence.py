@@ -134,6 +134,7 @@ class EvidenceObjective(ExampleSource):
     The binary loss adds ``shift`` to the logits.
     """
 
+    splits = True
     shift = 0.0
 
     def tokens(self, example: Example) -> int:
@@ -141,13 +142,15 @@ class EvidenceObjective(ExampleSource):
         return len(example.sequence.input_ids)
 
     def losses(
-        self, model: ScannerModel, examples: Sequence[Example]
+        self,
+        model: ScannerModel,
+        examples: Sequence[Example],
+        numbers: Sequence[int],
     ) -> Iterator[Tensor]:
-        """The parts of a step's loss, one for each pass."""
-        lengths = list(map(self.tokens, examples))
-        for members in passes(
-            lengths, self.recipe.tokens_per_pass, model.kernels.packs
-        ):
+        """The parts of a step's loss, one for each pass over examples with numbers."""
+        lengths = [self.tokens(examples[number]) for number in numbers]
+        for places in passes(lengths, self.recipe.tokens_per_pass, model.kernels.packs):
+            members = [numbers[place] for place in places]
             yield evidence_loss(model, examples, members, self.recipe, self.shift)
 
 

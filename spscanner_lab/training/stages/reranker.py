@@ -25,9 +25,10 @@ from spscanner_lab.training.loop import Objective
 from spscanner_lab.training.model_card import write_model_card
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.evidence import EvidenceStage, passes, unit_states
-from spscanner_rag.baselines.base import UnitKind, load, no_progress_bars, segmenter_of
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.baselines.rerankers import END_TOKENS, PairReader
+from spscanner_rag.baselines.model_loading import load, no_progress_bars
+from spscanner_rag.baselines.pair_reader import END_TOKENS, PairReader
+from spscanner_rag.baselines.unit_kinds import UnitKind, segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, locate, new_model
 from spscanner_rag.checkpoint.file_access import CONFIG, current_files, read_json
 from spscanner_rag.lexical.words import index_words
@@ -47,6 +48,8 @@ class RerankerObjective(PassageDraw):
     answer, and the other s_i are those of the negatives. A pair is read as by a Mamba
     reranker: the passage, the question and the end token, at which the logit is read.
     """
+
+    splits = True
 
     def __init__(
         self,
@@ -98,12 +101,15 @@ class RerankerObjective(PassageDraw):
         return sum(len(pair.input_ids) for pair in example)
 
     def losses(
-        self, model: nn.Module, examples: Sequence[Sequence[Any]]
+        self,
+        model: nn.Module,
+        examples: Sequence[Sequence[Any]],
+        numbers: Sequence[int],
     ) -> Iterator[Tensor]:
         """The parts of a step's loss; each column is whole in one part."""
-        for members in passes(
-            list(map(self.tokens, examples)), self.recipe.tokens_per_pass, packs=True
-        ):
+        lengths = [self.tokens(examples[number]) for number in numbers]
+        for places in passes(lengths, self.recipe.tokens_per_pass, packs=True):
+            members = [numbers[place] for place in places]
             pairs = [pair for number in members for pair in examples[number]]
             logits = self.logits(model, pairs, self.recipe.dtype)
             # the first one
@@ -162,6 +168,8 @@ class EmbedderObjective(PassageDraw):
     caches gradients: ``tokens_per_pass`` bounds the memory.
     """
 
+    splits = False
+
     def __init__(
         self,
         documents: DocumentStore,
@@ -202,7 +210,10 @@ class EmbedderObjective(PassageDraw):
         )
 
     def losses(
-        self, model: nn.Module, examples: Sequence[PassageColumn]
+        self,
+        model: nn.Module,
+        examples: Sequence[PassageColumn],
+        numbers: Sequence[int],
     ) -> Iterator[Tensor]:
         """The loss of a step, which drops columns that repeat a question or a right passage."""
         by_question = {column.question: column for column in examples}

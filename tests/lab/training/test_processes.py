@@ -1,0 +1,81 @@
+"""Several processes train as one does, and one of them writes."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_lab.training.loop import LOG_FILE
+from spscanner_lab.training.processes import Processes, joined_processes
+from tests.lab.training.conftest import RECIPE, SHAPE
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@given(st.lists(st.integers(1, 500), max_size=30), st.integers(1, 6))
+def test_every_example_is_read_by_one_process(lengths: list[int], count: int) -> None:
+    shares = [Processes(rank, count).share(lengths) for rank in range(count)]
+    assert sorted(chain.from_iterable(shares)) == list(range(len(lengths)))
+    loads = [sum(lengths[number] for number in share) for share in shares]
+    assert max(loads) - min(loads) <= max(lengths, default=0)
+
+
+def test_one_process_alone_changes_no_gradient() -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    (2 * weight).sum().backward()
+    assert Processes().add_up([weight], 6.0) == 6.0
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_other_devices_are_refused_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with (
+        pytest.raises(ValueError, match="got mps for 2 processes; expected auto, cpu"),
+        joined_processes("mps"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_losses_of_one(
+    tmp_path: Path, corpus_file: Path, validation_file: Path
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE + 'dtype = "float32"\n', encoding="utf-8")
+    shape = tmp_path / "shape.json"
+    shape.write_text(json.dumps(SHAPE), encoding="utf-8")
+    command = [
+        "train", recipe, "--data", corpus_file, "--validation", validation_file,
+        "--config", shape, "--device", "cpu", "--threads", "1", "--no-progress",
+    ]  # fmt: skip
+    single = [sys.executable, "-m", "spscanner_rag.apps.cli", *command]
+    torchrun = [
+        sys.executable, "-m", "torch.distributed.run", "--standalone",
+        "--nproc-per-node", "2", "-m", "spscanner_rag.apps.cli", *command,
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+    losses = {}
+    for name, words in (("one", single), ("two", torchrun)):
+        out = tmp_path / name
+        done = subprocess.run(
+            [*map(str, words), "--out", str(out)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert (out / "model.safetensors").is_file()
+        lines = (out / LOG_FILE).read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+        losses[name] = [record["loss"] for record in records if "loss" in record]
+    assert len(losses["two"]) == 4, "one process writes the log"
+    assert losses["two"] == pytest.approx(losses["one"], abs=1e-5)
