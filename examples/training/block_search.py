@@ -29,7 +29,7 @@ from spscanner_lab.in_context.training import PUBLISHED, InContextObjective, bat
 from spscanner_lab.training.data.examples import DocumentStore, PassageDraw
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 
 
 def main() -> None:

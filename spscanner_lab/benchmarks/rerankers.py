@@ -20,7 +20,7 @@ from spscanner_lab.benchmarks.texts import QUESTION, short_texts
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from spscanner_rag.baselines.base import Pointwise
+    from spscanner_rag.baselines.pointwise import Pointwise
 
 KINDS = ("Mamba-1", "Mamba-2", "transformer")
 QUESTION_TOKENS = 64  # room for the question
@@ -111,7 +111,7 @@ def _mamba(
     options: argparse.Namespace,
 ) -> Pointwise:
     from spscanner_rag.baselines import MambaReranker
-    from spscanner_rag.baselines.rerankers import Mamba1Config
+    from spscanner_rag.baselines.mamba1 import Mamba1Config
     from spscanner_rag.checkpoint import ScannerSettings
     from spscanner_rag.checkpoint.save import save_checkpoint
     from spscanner_rag.mamba2.config import Mamba2Config

@@ -118,7 +118,8 @@ def _question_rows(scanner: Scanner, options: argparse.Namespace) -> dict[str, R
 
 def _embedding_rows(scanner: Scanner, options: argparse.Namespace) -> dict[str, Row]:
     """A scan, and all-MiniLM-L6-v2 on the sentences, both from the plain text."""
-    from spscanner_rag.baselines.dense import MINILM, encoder_of
+    from spscanner_rag.baselines.embedding_models import encoder_of
+    from spscanner_rag.baselines.embedding_presets import MINILM
     from spscanner_rag.encoder.embedders import embed_checked
     from spscanner_rag.text.segmentation import SentenceSegmenter
 

@@ -26,7 +26,7 @@ from spscanner_lab.views.evaluation_terminal import show_result
 from spscanner_rag import __version__
 from spscanner_rag.apps.cli.options import RetrieverOptions, tell
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
-from spscanner_rag.baselines.combined import bundled_token_counter
+from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
 from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scorers import Scorer

@@ -11,7 +11,9 @@ from spscanner_lab.llm.fencing import fenced_prompt
 from spscanner_lab.llm.language_models import language_model_of
 from spscanner_lab.llm.replies import without_thoughts
 from spscanner_lab.rerankers.asking_scorer import reply_or_none
-from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, check_whole
+from spscanner_rag.baselines.arguments import check_whole
+from spscanner_rag.baselines.baseline import Baseline, Scores
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
 

@@ -10,15 +10,11 @@ from spscanner_lab.llm.asking import Asker
 from spscanner_lab.llm.language_models import language_model_of
 from spscanner_lab.rerankers.asking_scorer import reply_or_none
 from spscanner_lab.rerankers.orders import ORDERS, Comparison
-from spscanner_rag.baselines.base import (
-    Baseline,
-    Scores,
-    UnitKind,
-    check_whole,
-    log_odds,
-)
+from spscanner_rag.baselines.arguments import check_whole
+from spscanner_rag.baselines.baseline import Baseline, Scores, log_odds
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.baselines.combined import above_the_rest
+from spscanner_rag.baselines.cascade import above_the_rest
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results.ranking import rank
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if

@@ -4,14 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spscanner_rag.baselines.base import (
-    Baseline,
-    Scores,
-    TextCache,
-    UnitKind,
-    log_odds,
-)
-from spscanner_rag.baselines.dense import encoder_of
+from spscanner_rag.baselines.baseline import Baseline, Scores, log_odds
+from spscanner_rag.baselines.embedding_models import encoder_of
+from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.encoder.embedders import embed_checked
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter

@@ -34,8 +34,8 @@ from spscanner_lab.synthesis.sub_documents import SubDocument
 from spscanner_lab.synthesis.supply import Supply
 from spscanner_lab.training import Notify
 from spscanner_lab.training.data.decontamination import SharedTextFinder
-from spscanner_rag.baselines.combined import bundled_token_counter
-from spscanner_rag.baselines.dense import encoder_of
+from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
+from spscanner_rag.baselines.embedding_models import encoder_of
 from spscanner_rag.system.folder_lock import folder_lock
 
 

@@ -10,7 +10,7 @@ from spscanner_lab.llm.asking import Asker
 from spscanner_lab.llm.budget import Budget
 from spscanner_lab.llm.reply_file import ReplyFile
 from spscanner_lab.training import Notify
-from spscanner_rag.baselines.combined import bundled_token_counter
+from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
 from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
 from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter

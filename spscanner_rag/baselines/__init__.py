@@ -3,26 +3,46 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if (
-    TYPE_CHECKING
-):  # at run time a class is imported on first use: most need optional packages or torch
-    from spscanner_rag.baselines.base import Baseline
+# At run time a class is imported on first use: most need optional packages or torch.
+if TYPE_CHECKING:
+    from spscanner_rag.baselines.baseline import Baseline
     from spscanner_rag.baselines.bm25 import BM25
-    from spscanner_rag.baselines.combined import Cascade, Hybrid
-    from spscanner_rag.baselines.dense import Dense, LateChunking, LateInteraction
+    from spscanner_rag.baselines.cascade import Cascade
+    from spscanner_rag.baselines.cross_encoder import CrossEncoder
+    from spscanner_rag.baselines.dense import Dense
+    from spscanner_rag.baselines.hybrid import Hybrid
+    from spscanner_rag.baselines.late_chunking import LateChunking
+    from spscanner_rag.baselines.late_interaction import LateInteraction
+    from spscanner_rag.baselines.mamba_reranker import MambaReranker
     from spscanner_rag.baselines.propositions import Propositions
     from spscanner_rag.baselines.remote_scanner import RemoteScanner
-    from spscanner_rag.baselines.rerankers import CrossEncoder, MambaReranker
 
 _MODULES = {
-    "BM25": "bm25", "Baseline": "base", "Cascade": "combined", "CrossEncoder": "rerankers", "Dense": "dense",
-    "Hybrid": "combined", "LateChunking": "dense", "LateInteraction": "dense", "MambaReranker": "rerankers",
-    "Propositions": "propositions", "RemoteScanner": "remote_scanner",
-}  # fmt: skip
+    "BM25": "bm25",
+    "Baseline": "baseline",
+    "Cascade": "cascade",
+    "CrossEncoder": "cross_encoder",
+    "Dense": "dense",
+    "Hybrid": "hybrid",
+    "LateChunking": "late_chunking",
+    "LateInteraction": "late_interaction",
+    "MambaReranker": "mamba_reranker",
+    "Propositions": "propositions",
+    "RemoteScanner": "remote_scanner",
+}
 __all__ = [
-    "BM25", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateChunking", "LateInteraction",
-    "MambaReranker", "Propositions", "RemoteScanner",
-]  # fmt: skip
+    "BM25",
+    "Baseline",
+    "Cascade",
+    "CrossEncoder",
+    "Dense",
+    "Hybrid",
+    "LateChunking",
+    "LateInteraction",
+    "MambaReranker",
+    "Propositions",
+    "RemoteScanner",
+]
 
 
 def __getattr__(name: str) -> object:

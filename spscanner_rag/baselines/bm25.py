@@ -3,11 +3,14 @@
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, Scores, TextCache, UnitKind, log_odds
+from spscanner_rag.baselines.baseline import Baseline, Scores, log_odds
+from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.query_counts import count_stems
 from spscanner_rag.lexical.words import index_words, words_apart
@@ -22,14 +25,37 @@ if TYPE_CHECKING:
     import bm25s
 
 
-class BM25(Baseline):
-    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words and question words.
+class _TextIndex(NamedTuple):
+    """The index of the units of one text."""
 
-    The corpus is the units of the document, or of all documents that a query is asked
-    of. The raw score s of a unit is the sum over the query's words of ln(1 + (N - n +
-    0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l / L)), where n of the N units
-    contain the word, f is its count in this unit, l the unit's length in words and L
-    the mean of l. Users see s / (1 + s).
+    searcher: "bm25s.BM25 | None"  # None for a text without words
+    language: str
+
+
+class _TextCounts(NamedTuple):
+    """How often each unit of a text has each word."""
+
+    counts: list[Counter[str]]  # by unit
+    language: str
+
+
+class _CollectionStems(NamedTuple):
+    """What is computed once for a collection as it is now."""
+
+    key: object
+    stems: list[str]  # of the words of its vocabulary; "" for a stop word
+    mean_words: float  # in a unit
+
+
+class BM25(Baseline):
+    """BM25 (Robertson et al., 1994) on Snowball stems.
+
+    `bm25s` computes it, without stop words and question words. The corpus is the units
+    of the document, or of all documents that a query is asked of. The raw score s of a
+    unit is the sum over the query's words of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f
+    + k1 * (1 - b + b * l / L)), where n of the N units contain the word, f is its count
+    in this unit, l the unit's length in words and L the mean of l. Users see s / (1 +
+    s).
 
     Parameters
     ----------
@@ -70,20 +96,20 @@ class BM25(Baseline):
             raise ValueError(
                 f"got k1={k1}, b={b}; expected k1 above 0 and b from 0 to 1"
             )
-        known = ("auto", *Stemmer.algorithms(), CJK)
-        if language not in known:
+        languages = ("auto", *Stemmer.algorithms(), CJK)
+        if language not in languages:
             raise ValueError(
-                f"language is {language!r}; expected one of {', '.join(known)}"
+                f"language is {language!r}; expected one of {', '.join(languages)}"
             )
-        self.k1, self.b, self.language = k1, b, language
-        self._indexes: TextCache[tuple[bm25s.BM25 | None, str]] = TextCache(keep_texts)
-        self._counted: TextCache[tuple[list[Counter[str]], str]] = TextCache(keep_texts)
-        self._collections: dict[
-            str, tuple[object, list[str], float]
-        ] = {}  # by language
+        self.k1 = k1
+        self.b = b
+        self.language = language
+        self._indexes: TextCache[_TextIndex] = TextCache(keep_texts)
+        self._counts: TextCache[_TextCounts] = TextCache(keep_texts)
+        self._collections: dict[str, _CollectionStems] = {}  # by language
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
-        """BM25 scores, 0 and above, with the units of the text as the corpus: (units,)."""
+        """BM25 scores, 0 and above, with the text's units as the corpus: (units,)."""
         index, language = self._indexes.get(
             text, units, lambda: self._index(text, units)
         )
@@ -99,77 +125,66 @@ class BM25(Baseline):
         cancelled: Cancelled = never,
         among: CollectionIndex | None = None,
     ) -> Iterator[Scores]:
-        """BM25 scores in several texts, or with a collection as the corpus: (units,) for each text."""
+        """BM25 scores in several texts, (units,) for each.
+
+        The corpus of a text is its own units, or those of a collection.
+        """
         for request in requests:
             stop_if(cancelled, "between two texts")
-            yield (
-                self.raw_scores(*request)
-                if among is None
-                else self._among(*request, among)
-            )
+            if among is None:
+                yield self.raw_scores(*request)
+            else:
+                yield self._scores_among(*request, among)
 
-    def _among(
+    def _scores_among(
         self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex
     ) -> Scores:
-        counted, language = self._counted.get(
+        counts_by_unit, language = self._counts.get(
             text, units, lambda: self._count(text, units)
         )
-        stems, mean_words = self._stems(collection, language)
-        wanted = list(dict.fromkeys(self._words([query], language)[0]))
-        places = {stem: number for number, stem in enumerate(wanted)}
-        postings = collection.postings
-        columns = np.full(len(collection.vocabulary), -1)  # the vocabulary only grows
-        columns[: len(stems)] = [places.get(stem, -1) for stem in stems]
-        counts = count_stems(postings, columns, len(wanted))
-        frequency = np.bincount(counts.stems, minlength=len(wanted))
-        idf = np.log1p(
-            (counts.n_units - frequency + 0.5) / (frequency + 0.5)
-        )  # Lucene's formula
+        of_collection = self._collection_stems(collection, language)
+        query_stems = list(dict.fromkeys(self._words([query], language)[0]))
+        idf = _idf(collection, of_collection.stems, query_stems)
         scores = np.zeros(len(units))
-        for number, times in enumerate(counted):
-            norm = self.k1 * (1 - self.b + self.b * times.total() / mean_words)
-            scores[number] = sum(
-                rarity * times[word] / (times[word] + norm)
-                for word, rarity in zip(wanted, idf, strict=True)
-            )
+        for number, counts in enumerate(counts_by_unit):
+            length = counts.total() / of_collection.mean_words
+            norm = self.k1 * (1 - self.b + self.b * length)
+            terms = []
+            for stem, rarity in zip(query_stems, idf, strict=True):
+                terms.append(rarity * counts[stem] / (counts[stem] + norm))
+            scores[number] = sum(terms)
         return scores.astype(np.float32)
 
-    def _stems(
+    def _collection_stems(
         self, collection: CollectionIndex, language: str
-    ) -> tuple[list[str], float]:
-        """The stems of a collection's words and the mean number of words in a unit; both are kept."""
+    ) -> _CollectionStems:
+        """The stems of a collection's words, kept until the collection grows."""
         key = (weakref.ref(collection), collection.n_units)
-        kept = self._collections.get(language)
-        if kept is None or kept[0] != key:
-            postings = collection.postings
-            stems = [
-                found[0] if found else ""
-                for found in self._words(collection.vocabulary, language)
-            ]
-            has_stem = np.array([bool(stem) for stem in stems], bool)[postings.words]
-            counted = postings.times[np.repeat(has_stem, np.diff(postings.stops))].sum(
-                dtype=np.int64
-            )
-            kept = self._collections[language] = (
-                key,
-                stems,
-                max(float(counted) / max(key[1], 1), 1e-9),
-            )
-        return kept[1:]
+        before = self._collections.get(language)
+        if before is not None and before.key == key:
+            return before
+        stems = []
+        for words in self._words(collection.vocabulary, language):
+            stems.append(words[0] if words else "")
+        postings = collection.postings
+        has_stem = np.array([bool(stem) for stem in stems], bool)[postings.words]
+        in_postings = np.repeat(has_stem, np.diff(postings.stops))
+        n_words = postings.times[in_postings].sum(dtype=np.int64)
+        mean_words = max(float(n_words) / max(collection.n_units, 1), 1e-9)
+        self._collections[language] = _CollectionStems(key, stems, mean_words)
+        return self._collections[language]
 
-    def _count(
-        self, text: str, units: Sequence[Unit]
-    ) -> tuple[list[Counter[str]], str]:
-        words, language = self._words_of(text, units)
-        return [Counter(own) for own in words], language
+    def _count(self, text: str, units: Sequence[Unit]) -> _TextCounts:
+        words_by_unit, language = self._words_of(text, units)
+        return _TextCounts([Counter(words) for words in words_by_unit], language)
 
     def _words_of(
         self, text: str, units: Sequence[Unit]
     ) -> tuple[list[list[str]], str]:
         texts = [unit.text_with_headings(text) for unit in units]
-        language = (
-            index_words(texts).language if self.language == "auto" else self.language
-        )
+        language = self.language
+        if language == "auto":
+            language = index_words(texts).language
         return self._words(texts, language), language
 
     def logits(self, raw: Scores) -> Scores:
@@ -179,17 +194,15 @@ class BM25(Baseline):
     def __getstate__(self) -> dict[str, object]:
         return {**super().__getstate__(), "_collections": {}}
 
-    def _index(
-        self, text: str, units: Sequence[Unit]
-    ) -> "tuple[bm25s.BM25 | None, str]":
+    def _index(self, text: str, units: Sequence[Unit]) -> _TextIndex:
         import bm25s
 
         words, language = self._words_of(text, units)
         if not any(words):
-            return None, language  # bm25s refuses a corpus without words
+            return _TextIndex(None, language)  # bm25s refuses a corpus without words
         index = bm25s.BM25(k1=self.k1, b=self.b)
         index.index(words, show_progress=False)
-        return index, language
+        return _TextIndex(index, language)
 
     def _words(self, texts: list[str], language: str) -> list[list[str]]:
         import bm25s
@@ -207,3 +220,16 @@ class BM25(Baseline):
             show_progress=False,
         )
         return words
+
+
+def _idf(
+    collection: CollectionIndex, stems: list[str], query_stems: list[str]
+) -> NDArray[np.float64]:
+    """How rare each stem of a query is in a collection, by Lucene's formula."""
+    number_of = {stem: number for number, stem in enumerate(query_stems)}
+    columns = np.full(len(collection.vocabulary), -1)  # the vocabulary only grows
+    columns[: len(stems)] = [number_of.get(stem, -1) for stem in stems]
+    counts = count_stems(collection.postings, columns, len(query_stems))
+    frequency = np.bincount(counts.stems, minlength=len(query_stems))
+    shares = (counts.n_units - frequency + 0.5) / (frequency + 0.5)
+    return np.asarray(np.log1p(shares), np.float64)

@@ -1,6 +1,8 @@
-"""Retrieval by propositions ("Dense X Retrieval", Chen et al., 2024), with scores mapped to units of the text."""
+"""Retrieval by propositions ("Dense X Retrieval", Chen et al., 2024).
 
-import json
+Scores of propositions are mapped to units of the text.
+"""
+
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
@@ -10,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from spscanner_rag.baselines.base import Baseline, Scores, UnitKind, load
-from spscanner_rag.scan.devices import choose
+from spscanner_rag.baselines.baseline import Baseline, Scores
+from spscanner_rag.baselines.proposition_model import Seq2Seq, Source, read_reply
+from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.scorers import (
     Cancelled,
     Request,
@@ -20,100 +23,8 @@ from spscanner_rag.scorers import (
     never,
     stop_if,
 )
-from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.units import Segmenter, Unit
-
-
-class Source(NamedTuple):
-    """A passage and the title of its text; the title may be empty."""
-
-    title: str
-    content: str
-
-
-SEQ2SEQ_INPUT = "Title: {title}. Section: . Content: {content}"
-"""The input format of the checkpoint of "Dense X Retrieval", without a section
-title."""
-
-BATCH = 8  # passages read together
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
-
-
-def read_reply(reply: str) -> tuple[str, ...]:
-    """The strings of the JSON list in a reply, each on one line, without empty and repeated ones.
-
-    If the list is broken or ends early, its complete strings are used.
-    """
-    listed = reply[reply.find("[") :] if "[" in reply else ""
-    lines = (" ".join(_decoded(quoted).split()) for quoted in _STRING.findall(listed))
-    return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
-
-
-def _decoded(quoted: str) -> str:
-    try:
-        return str(_LENIENT.decode(quoted))
-    except ValueError:  # not an escape of JSON
-        return quoted[1:-1]
-
-
-class Seq2Seq:
-    """A checkpoint like "chentong00/propositionizer-wiki-flan-t5-large".
-
-    Its own code is never run.
-
-    ``ImportError`` without transformers, ``ValueError`` if there is no such model.
-    """
-
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        device: str | torch.device = "auto",
-        dtype: str | torch.dtype = "float32",
-        max_new_tokens: int = 512,
-    ) -> None:
-        library = import_extra("transformers", "a proposition model", "baselines")
-        choice = choose(device, dtype)
-        self.max_new_tokens, self.device = max_new_tokens, choice.device
-
-        kinds, own = (
-            (library.AutoTokenizer, library.AutoModelForSeq2SeqLM),
-            {"trust_remote_code": False},
-        )
-        self._tokenizer = load(
-            lambda path: kinds[0].from_pretrained(path, **own), model
-        )
-        network = load(
-            lambda path: kinds[1].from_pretrained(path, dtype=choice.dtype, **own),
-            model,
-        )
-        self._model = network.to(choice.device).eval()
-
-    def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
-        """The reply for each passage, in order."""
-        for start in range(0, len(sources), BATCH):
-            some = sources[start : start + BATCH]
-            texts = [
-                replace_surrogates(SEQ2SEQ_INPUT.format(**source._asdict()))
-                for source in some
-            ]
-            inputs = self._tokenizer(
-                texts, padding=True, return_tensors="pt", verbose=False
-            ).to(self.device)
-            with torch.inference_mode():
-                outputs = self._model.generate(
-                    input_ids=inputs["input_ids"],
-                    attention_mask=inputs["attention_mask"],
-                    max_new_tokens=self.max_new_tokens,
-                    do_sample=False,
-                    num_beams=1,
-                )
-            yield from self._tokenizer.batch_decode(outputs, skip_special_tokens=True)
-
 
 NO_PROPOSITION_LOGIT = -17.0
 """The logit of all units of a text without propositions; `log_odds` never returns
@@ -127,7 +38,10 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 
 class Proposition(NamedTuple):
-    """A self-contained statement with the span of its sentence, or of its passage if no sentence matches."""
+    """A self-contained statement with the span of its sentence.
+
+    If no sentence matches, the span is that of its passage.
+    """
 
     text: str
     start: int
@@ -135,12 +49,13 @@ class Proposition(NamedTuple):
 
 
 class Propositions(Baseline):
-    """Decomposes passages into self-contained propositions (Chen et al., 2024, section 2) and scores these.
+    """Scores propositions, into which a model decomposes passages (Chen et al., 2024).
 
-    Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition
-    is tied to the sentence of its passage with which it shares most distinct words and
-    pairs of adjacent words, ignoring case. If several share equally many, the last one
-    is taken, because a proposition repeats names from earlier sentences.
+    Propositions are self-contained (section 2). Passages are whole sentences of at most
+    `PASSAGE_WORDS` words in all. A proposition is tied to the sentence of its passage
+    with which it shares most distinct words and pairs of adjacent words, ignoring case.
+    If several share equally many, the last one is taken, because a proposition repeats
+    names from earlier sentences.
 
     The raw score of a unit is max s(p) over the propositions p tied to a sentence that
     overlaps it. Units without a proposition rank just below the others; if a text has
@@ -180,10 +95,11 @@ class Propositions(Baseline):
             raise TypeError(
                 f"scorer is {type(scorer).__name__}; expected a baseline such as Dense"
             )
-        self.scorer, self.titles = scorer, titles or {}
+        self.scorer = scorer
+        self.titles = titles or {}
         self._replies = Seq2Seq(decomposer, device=device, dtype=dtype)
         self.name = f"propositions:{decomposer}"
-        self._known: dict[Source, tuple[str, ...]] = {}
+        self._statements: dict[Source, tuple[str, ...]] = {}
 
     def propositions(
         self, text: str, cancelled: Cancelled = never
@@ -193,29 +109,38 @@ class Propositions(Baseline):
         `ScanCancelled` if ``cancelled`` returned True.
         """
         passages = list(passages_of(text))
-        spans = [(passage[0].start, passage[-1].end) for passage in passages]
-        sources = [
-            Source(self.titles.get(text, ""), text[start:end]) for start, end in spans
-        ]
-        with self._lock:
-            new = [
-                source for source in dict.fromkeys(sources) if source not in self._known
+        title = self.titles.get(text, "")
+        sources = []
+        for sentences in passages:
+            content = text[sentences[0].start : sentences[-1].end]
+            sources.append(Source(title, content))
+        self._decompose(sources, cancelled)
+        propositions = []
+        for sentences, source in zip(passages, sources, strict=True):
+            passage_span = (sentences[0].start, sentences[-1].end)
+            terms_by_sentence = [
+                terms(text[sentence.start : sentence.end]) for sentence in sentences
             ]
+            for statement in self._statements[source]:
+                number = tie(statement, terms_by_sentence)
+                span = passage_span
+                if number is not None:
+                    span = (sentences[number].start, sentences[number].end)
+                propositions.append(Proposition(statement, *span))
+        return tuple(propositions)
+
+    def _decompose(self, sources: Sequence[Source], cancelled: Cancelled) -> None:
+        """Ask the model about passages that it has not read yet."""
+        with self._lock:
+            new_sources = []
+            for source in dict.fromkeys(sources):
+                if source not in self._statements:
+                    new_sources.append(source)
             stop_if(cancelled)
-            for source, reply in zip(new, self._replies(new), strict=True):
-                self._known[source] = read_reply(reply)
+            replies = self._replies(new_sources)
+            for source, reply in zip(new_sources, replies, strict=True):
+                self._statements[source] = read_reply(reply)
                 stop_if(cancelled)
-        found = []
-        for passage, whole, source in zip(passages, spans, sources, strict=True):
-            sentences = [terms(text[unit.start : unit.end]) for unit in passage]
-            for statement in self._known[source]:
-                place = tie(statement, sentences)
-                found.append(
-                    Proposition(
-                        statement, *(whole if place is None else passage[place][:2])
-                    )
-                )
-        return tuple(found)
 
     def best_propositions(self, query: str, text: str) -> list[Proposition]:
         """All propositions of a text, the best for a query first.
@@ -223,9 +148,10 @@ class Propositions(Baseline):
         Equal scores keep the order of the text.
         """
         check_query(query)
-        found = self.propositions(text)
-        scores = self.scorer.raw_scores(query, *_as_units(found))
-        return [found[number] for number in np.argsort(-scores, kind="stable")]
+        propositions = self.propositions(text)
+        scores = self.scorer.raw_scores(query, *_as_units(propositions))
+        ranking = np.argsort(-scores, kind="stable")
+        return [propositions[number] for number in ranking]
 
     def score_units_many(
         self,
@@ -261,51 +187,67 @@ class Propositions(Baseline):
     def _best_of_units(
         self, requests: Sequence[Request], cancelled: Cancelled
     ) -> Iterator[tuple[tuple[Proposition, ...], Scores]]:
-        found = [
-            self.propositions(text, cancelled) if units else ()
-            for _, text, units in requests
-        ]
-        asked = [
-            (query, *_as_units(own))
-            for (query, _, _), own in zip(requests, found, strict=True)
-        ]
-        scored = self.scorer.raw_scores_many(asked, cancelled)
-        for (_, _, units), own, scores in zip(requests, found, scored, strict=True):
-            starts = np.array([unit.start for unit in units])
-            ends = np.array([unit.end for unit in units])
-            lowest = np.nextafter(scores.min(), np.float32(-np.inf)) if own else 0
-            raw = np.full(len(units), lowest, np.float32)
-            for proposition, score in zip(own, scores, strict=True):
-                first = np.searchsorted(ends, proposition.start, "right")
-                stop = np.searchsorted(starts, proposition.end, "left")
-                raw[first:stop] = np.maximum(raw[first:stop], score)
-            yield own, raw
+        propositions_by_text = []
+        proposition_requests = []
+        for query, text, units in requests:
+            propositions = self.propositions(text, cancelled) if units else ()
+            propositions_by_text.append(propositions)
+            proposition_requests.append((query, *_as_units(propositions)))
+        scores_by_text = self.scorer.raw_scores_many(proposition_requests, cancelled)
+        for (_, _, units), propositions, scores in zip(
+            requests, propositions_by_text, scores_by_text, strict=True
+        ):
+            yield propositions, _scores_of_units(units, propositions, scores)
 
     def logits(self, raw: Scores) -> Scores:
         """The scorer's logits."""
         return self.scorer.logits(raw)
 
 
+def _scores_of_units(
+    units: Sequence[Unit], propositions: Sequence[Proposition], scores: Scores
+) -> Scores:
+    """The score of the best proposition that overlaps each unit: (units,).
+
+    A unit without any is just below the lowest; 0 if there are no propositions.
+    """
+    starts = np.array([unit.start for unit in units])
+    ends = np.array([unit.end for unit in units])
+    lowest = np.float32(0)
+    if propositions:
+        lowest = np.nextafter(scores.min(), np.float32(-np.inf))
+    raw = np.full(len(units), lowest, np.float32)
+    for proposition, score in zip(propositions, scores, strict=True):
+        first = np.searchsorted(ends, proposition.start, "right")
+        stop = np.searchsorted(starts, proposition.end, "left")
+        raw[first:stop] = np.maximum(raw[first:stop], score)
+    return raw
+
+
 def _as_units(propositions: Sequence[Proposition]) -> tuple[str, list[Unit]]:
-    """Propositions as units of one text, so that a scorer can cache what it computes for them."""
-    texts = [proposition.text for proposition in propositions]
-    ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-    lines = [
-        Unit(end - 1 - len(text), end - 1, text)
-        for text, end in zip(texts, ends, strict=True)
-    ]
-    return "\n".join(texts), lines
+    """Propositions as units of one text, so that a scorer can keep what it computes."""
+    units = []
+    start = 0
+    for proposition in propositions:
+        end = start + len(proposition.text)
+        units.append(Unit(start, end, proposition.text))
+        start = end + 1
+    return "\n".join(proposition.text for proposition in propositions), units
 
 
 def passages_of(text: str) -> Iterator[list[Unit]]:
-    """Split a text into passages of whole sentences: at most `PASSAGE_WORDS` words, or one longer sentence."""
+    """Split a text into passages of whole sentences.
+
+    A passage has at most `PASSAGE_WORDS` words, or is one longer sentence.
+    """
     passage: list[Unit] = []
     count = 0
     for unit in SentenceSegmenter().segment(text):
         length = len(text[unit.start : unit.end].split())
         if passage and count + length > PASSAGE_WORDS:
             yield passage
-            passage, count = [], 0
+            passage = []
+            count = 0
         passage.append(unit)
         count += length
     if passage:
@@ -319,8 +261,16 @@ def terms(text: str) -> frozenset[str | tuple[str, str]]:
 
 
 def tie(statement: str, sentences: Sequence[Set[object]]) -> int | None:
-    """The index of the sentence that shares most terms with a statement (the last of equals), or None."""
-    own = terms(statement)
-    shared = [len(own & sentence) for sentence in sentences]
-    most = max(shared, default=0)
-    return len(shared) - 1 - shared[::-1].index(most) if most else None
+    """Return the index of the sentence that shares most terms with a statement.
+
+    Of several, it is the last one; None if no sentence shares a term.
+    """
+    statement_terms = terms(statement)
+    best = None
+    most_shared = 1
+    for number, sentence_terms in enumerate(sentences):
+        shared = len(statement_terms & sentence_terms)
+        if shared >= most_shared:
+            best = number
+            most_shared = shared
+    return best

@@ -16,7 +16,7 @@ from spscanner_rag import baselines  # a module is imported when its name is use
 
 # The command line's help imports this module, and must not load what these need.
 if TYPE_CHECKING:
-    from spscanner_rag.baselines.base import UnitKind
+    from spscanner_rag.baselines.unit_kinds import UnitKind
     from spscanner_rag.scorers import Scorer
     from spscanner_rag.text.units import Segmenter
 
@@ -99,7 +99,7 @@ class RetrieverKind:
 
 
 def _load_scanner(model: str, options: LoadOptions) -> "Scorer":
-    from spscanner_rag.baselines.base import segmenter_of
+    from spscanner_rag.baselines.unit_kinds import segmenter_of
     from spscanner_rag.retrieval.shared_scanners import shared_scanner
 
     settings: dict[str, Any] = {}

@@ -12,8 +12,10 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.base import Baseline, Pair, Pointwise
-from spscanner_rag.baselines.propositions import Propositions, Source
+from spscanner_rag.baselines.baseline import Baseline
+from spscanner_rag.baselines.pointwise import Pair, Pointwise
+from spscanner_rag.baselines.proposition_model import Source
+from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel

@@ -12,15 +12,14 @@ from scipy.stats import rankdata, zscore
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Cascade, Hybrid
-from spscanner_rag.baselines.base import Pair, Pointwise, segmenter_of
-from spscanner_rag.baselines.combined import (
-    UNREAD_LOGIT,
-    reciprocal_ranks,
-    standardized,
-)
-from spscanner_rag.baselines.dense import Dense, LateChunking
+from spscanner_rag.baselines.cascade import UNREAD_LOGIT
+from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.baselines.hybrid import reciprocal_ranks, standardized
+from spscanner_rag.baselines.late_chunking import LateChunking
 from spscanner_rag.baselines.names import check_name, scorer_of
+from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.register import LoadOptions
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_together
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit

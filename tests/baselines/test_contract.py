@@ -173,6 +173,6 @@ def test_in_a_search_the_spans_are_those_of_the_text(baseline: Baseline) -> None
     )
     for hit in hits:
         assert (
-            texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end]
+            texts[hit.text_number].text[hit.place.piece_start : hit.place.piece_end]
             == hit.text
         )

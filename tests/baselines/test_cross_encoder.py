@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.baselines.base import _check_activations
-from spscanner_rag.baselines.rerankers import CrossEncoder
+from spscanner_rag.baselines.activations import check_activations
+from spscanner_rag.baselines.cross_encoder import CrossEncoder
 
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -134,5 +134,5 @@ def test_a_folder_names_activations_of_torch_and_nothing_else(
     with pytest.raises(ValueError, match="as an activation function"):
         CrossEncoder(named(name), device="cpu")
     for known in ("torch.nn.modules.linear.Identity", "torch.nn.Sigmoid"):
-        _check_activations(named(known))
+        check_activations(named(known))
     CrossEncoder(copied, device="cpu").score_texts(QUERY, ["He left."])

@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from spscanner_rag.baselines import Dense, LateInteraction, dense
-from spscanner_rag.baselines.dense import PRESETS, LateChunking, Preset
+from spscanner_rag.baselines import Dense, LateInteraction, late_interaction
+from spscanner_rag.baselines.embedding_presets import PRESETS, Preset
+from spscanner_rag.baselines.late_chunking import LateChunking
 from spscanner_rag.baselines.names import scorer_of
 from spscanner_rag.baselines.register import LoadOptions
-from spscanner_rag.encoder.sentences import Embedder, embed_checked
+from spscanner_rag.encoder.embedders import Embedder, embed_checked
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import letters
@@ -429,7 +430,7 @@ def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[st
         return encode(texts, **options)
 
     monkeypatch.setattr(scorer._encoder, "encode_document", documents)
-    monkeypatch.setattr(dense, "_READ_AT_ONCE", 3)
+    monkeypatch.setattr(late_interaction, "_READ_AT_ONCE", 3)
     return read
 
 

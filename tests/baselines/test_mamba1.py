@@ -8,12 +8,10 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.rerankers import (
-    Mamba1Config,
-    MambaReranker,
-    PairReader,
-    read_config,
-)
+from spscanner_rag.baselines.mamba1 import Mamba1Config
+from spscanner_rag.baselines.mamba_reranker import MambaReranker
+from spscanner_rag.baselines.pair_reader import PairReader
+from spscanner_rag.baselines.reranker_layout import read_config
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.model import ScannerModel

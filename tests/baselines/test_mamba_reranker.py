@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import rerankers
-from spscanner_rag.baselines.rerankers import (
+from spscanner_rag.baselines import pair_reader
+from spscanner_rag.baselines.mamba_reranker import (
     FIRST_P_TOKENS,
     LONG_P_TOKENS,
     MambaReranker,
@@ -110,7 +110,7 @@ def test_the_first_tokens_of_a_document(
     text = TEXT * 3
     offsets = tiny_tokenizer.encode(text).offsets
     for pieces in (1 << 15, 16):  # long documents are tokenized in pieces
-        monkeypatch.setattr(rerankers, "_PIECE_CHARACTERS", pieces)
+        monkeypatch.setattr(pair_reader, "_PIECE_CHARACTERS", pieces)
         for tokens in (1, 20, len(offsets) - 1, len(offsets), len(offsets) + 1):
             first = loaded(folder, unit="document", document_tokens=tokens)
             units = first.units_of(text)

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Dense, Propositions
-from spscanner_rag.baselines.propositions import (
-    NO_PROPOSITION_LOGIT,
+from spscanner_rag.baselines.proposition_model import (
     SEQ2SEQ_INPUT,
-    Proposition,
     Seq2Seq,
     Source,
-    passages_of,
     read_reply,
+)
+from spscanner_rag.baselines.propositions import (
+    NO_PROPOSITION_LOGIT,
+    Proposition,
+    passages_of,
     terms,
     tie,
 )
@@ -194,7 +196,7 @@ def test_whatever_is_cut_off_keeps_the_complete_strings(
 def test_a_checkpoint_gives_what_transformers_generates(
     t5: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spscanner_rag.baselines.propositions.BATCH", 2)
+    monkeypatch.setattr("spscanner_rag.baselines.proposition_model.BATCH", 2)
     transformers = pytest.importorskip("transformers")
     sources = [
         Source("", SENTENCES[0]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.propositions import (
+from spscanner_rag.baselines.proposition_model import (
     SEQ2SEQ_INPUT,
     Seq2Seq,
     Source,

@@ -25,9 +25,9 @@ from spscanner_rag.system.whole_files import is_special, write_whole
 from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.baselines.base import UnitKind
     from spscanner_rag.baselines.register import LoadOptions
     from spscanner_rag.baselines.settings import Setting
+    from spscanner_rag.baselines.unit_kinds import UnitKind
     from spscanner_rag.scanner import Scanner
 
 
@@ -209,7 +209,7 @@ class RetrieverOptions(ScannerOptions):
     @cached_property
     def units(self) -> list[str]:
         """The kinds of units in ``--unit``, checked."""
-        from spscanner_rag.baselines.base import segmenter_of
+        from spscanner_rag.baselines.unit_kinds import segmenter_of
 
         units = names_in("--unit", self.unit)
         for kind in units:

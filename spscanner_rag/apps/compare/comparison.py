@@ -320,7 +320,7 @@ def _counter(
     for name, scorer in scorers.items():
         if scorer.count_tokens is not None:
             return name, resolve_counter(scorer.count_tokens)
-    from spscanner_rag.baselines.combined import bundled_token_counter
+    from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
 
     return "the bundled checkpoint", bundled_token_counter()
 

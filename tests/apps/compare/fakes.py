@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spscanner_rag.baselines.base import segmenter_of
+from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.units import Unit
