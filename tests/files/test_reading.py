@@ -10,7 +10,7 @@ import pytest
 from spscanner_rag import files
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.folders import read_all
-from spscanner_rag.files.formats import FORMATS
+from spscanner_rag.files.formats import FORMATS, formats_in_words
 from spscanner_rag.files.reading import read
 from tests.word import docx
 
@@ -28,10 +28,7 @@ from tests.word import docx
         ("text".encode("utf-16-be"), "got binary data"),
         (
             b"{\\rtf1 text}",
-            (
-                "got RTF; expected text, Markdown, HTML, PDF or DOCX: save it as one of"
-                " these"
-            ),
+            f"got RTF; expected {formats_in_words()}: save it as one of these",
         ),
         (
             b"\xd0\xcf\x11\xe0\xa1",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.files.reading import read
 from tests.word import docx, paragraph
 
@@ -62,10 +63,8 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
         (
             "a.xlsx",
             sheet.getvalue(),
-            (
-                "got a ZIP archive that is not a complete DOCX; expected text,"
-                " Markdown, HTML, PDF or DOCX"
-            ),
+            "got a ZIP archive that is not a complete DOCX; expected "
+            + formats_in_words(),
         ),
         (
             "a.html",

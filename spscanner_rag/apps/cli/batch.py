@@ -20,7 +20,7 @@ from spscanner_rag.apps.cli.options import (
     option,
     tell,
 )
-from spscanner_rag.apps.cli.selection import checked_selection
+from spscanner_rag.apps.cli.selection import SelectionOptions, selection_options
 from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
@@ -53,6 +53,27 @@ _INPUTS = argument(
 _FAILURES_SHOWN = 10
 _LONGEST_ID_SHOWN = 80
 _ROWS_OF_QUERIES = 10_000
+
+
+@selection_options(
+    own={
+        "top_k": option(
+            "10",
+            "Sentences to keep from each document: a number, a share below 1 (at least"
+            ' 10), "elbow" or "elbow:5-30" (those above the steepest drop of the'
+            ' scores), or "all".',
+        ),
+        "threshold": option(None, "Lowest score, 0 to 1, inclusive."),
+        "order": option(
+            "score",
+            "score: best first; document: as in the document.",
+            "[document|score]",
+        ),
+    },
+    left_out={"top_k_per_text": "each record is of one text: --top-k limits it"},
+)
+class RecordSelection(SelectionOptions):
+    """The selection of each record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,11 +144,7 @@ def batch(
     queries: str | None = option(
         None, "Questions (id, query) for each document: JSONL or Parquet.", "FILE"
     ),
-    top_k: str = option(
-        "10",
-        'Sentences to keep from each document: a number, a share below 1, or "all".',
-    ),
-    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive."),
+    choice: RecordSelection,
     texts: bool = option(True, "Write the text of sentences as well as their spans."),
     naming: ColumnOptions,
     rows_per_part: int = option(
@@ -151,7 +168,7 @@ def batch(
     from spscanner_rag.apps.batch.worker import BatchTask
     from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 
-    selection = checked_selection(top_k, threshold=threshold)
+    selection = choice.selection()
     cluster.check(computes.device)
     questions = _queries(query or [], queries, naming.columns)
     plan = plan_of(inputs, naming.columns, rows_per_part, bool(questions))
