@@ -1,10 +1,12 @@
 """Pools of units, and their scores."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+from spscanner_lab.evaluation import corpus_units
 from spscanner_lab.evaluation.corpora import SourceCorpus
 from spscanner_lab.evaluation.questioner import Questioner
 from spscanner_lab.evaluation.setting_run import SettingRun
@@ -12,6 +14,7 @@ from spscanner_lab.evidence.questions import Document
 from spscanner_rag.baselines import BM25, Cascade, Hybrid
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results.coverage import Spans
+from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scanner import Scanner
 from tests.conftest import SMALL_TEXT
 from tests.fakes import words
@@ -112,3 +115,25 @@ def test_a_scanner_has_its_own_units(
         is not corpus.units("sentence", BM25())
     )
     assert corpus.units("chunk", scorer) is corpus.units("chunk")
+
+
+@pytest.mark.parametrize(("limit", "times"), [(2**30, 1), (1, 2)])
+def test_a_scanner_prepares_a_document_once(
+    limit: int, times: int, tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_units, "MOST_PREPARED_BYTES", limit)
+    prepare, prepared = tiny_scanner.prepare, list[str]()
+
+    def counted(text: str, **options: Any) -> PreparedDocument:
+        prepared.append(text)
+        return prepare(text, **options)
+
+    monkeypatch.setattr(tiny_scanner, "prepare", counted)
+    texts = [SMALL_TEXT, TEXT]
+    units = corpus_of(texts).units("sentence", tiny_scanner)
+    for query in ("Which otter?", "Which heron?"):
+        (scores,) = units.scores(tiny_scanner, [query], [0, 1])
+        for text, unit_scores in zip(texts, scores, strict=True):
+            logits = tiny_scanner.scan(query, text).logits
+            np.testing.assert_allclose(unit_scores.logits, logits, atol=1e-5)
+    assert prepared == texts * times

@@ -51,12 +51,12 @@ def test_a_sentence_over_a_page_break_is_one() -> None:
     ]
     start = text.text.index("The council")
     end = text.text.index(" Then")
-    one, two = text.places(start, end)
+    one, two = text.places_by_run(start, end)
     assert one == text.place(start, end)
     assert first[one.source_start : one.source_end] == "The council signed a"
     assert second[two.source_start : two.source_end] == "treaty with the towns."
     assert (one.source, two.source) == (1, 2)
-    assert (one.piece, two.piece) == (0, 1)
+    assert (one.piece_number, two.piece_number) == (0, 1)
     assert (one.piece_start, one.piece_end) == (one.source_start, one.source_end)
 
 
@@ -132,7 +132,7 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     text = joined(*pieces)
     seen: dict[Hashable, str] = {}
     for hit in search(EQUAL, "x", [text], Selection(top_k=None, order="document")):
-        parts = list(text.places(hit.start, hit.end))
+        parts = list(text.places_by_run(hit.start, hit.end))
         stand = [
             pages[place.source][place.source_start : place.source_end]
             for place in parts
@@ -140,7 +140,7 @@ def test_every_part_of_every_sentence_stands_in_its_page(
         assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]
         for place in parts:
             if place.piece_start is not None:
-                own = pieces[place.piece].text[place.piece_start : place.piece_end]
+                own = pieces[place.piece_number].text[place.piece_start : place.piece_end]
                 assert own == pages[place.source][place.source_start : place.source_end]
         for place, part in zip(parts, stand, strict=True):
             seen[place.source] = seen.get(place.source, "") + "".join(part.split())
