@@ -29,7 +29,7 @@ class DocumentAnswer(Answer[Document, Document]):
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         start, end = _span(hit, text)
         name = _sentence_id(hit, text)
-        metadata = self.metadata(hit, text, hit.place.piece)
+        metadata = self.metadata(hit, text, hit.place.piece_number)
         metadata |= {"start_index": start, "end_index": end, ID_KEY: name}
         metadata |= self.place_metadata(hit, text)
         self.results.append(scored_document(hit.text, metadata, name))
@@ -39,12 +39,14 @@ class DocumentAnswer(Answer[Document, Document]):
         self,
         best: Hit,
         text: ReadText[Document],
-        piece: int,
+        piece_number: int,
         content: str,
         reductions: Mapping[str, float],
     ) -> None:
-        metadata = {**self.metadata(best, text, piece), **reductions}
-        self.results.append(scored_document(content, metadata, text.items[piece].id))
+        metadata = {**self.metadata(best, text, piece_number), **reductions}
+        self.results.append(
+            scored_document(content, metadata, text.items[piece_number].id)
+        )
 
     @override
     def content(self, item_or_result: Document) -> str:
@@ -60,9 +62,9 @@ class DocumentAnswer(Answer[Document, Document]):
 
     @override
     def metadata(
-        self, hit: Hit, text: ReadText[Document], piece: int
+        self, hit: Hit, text: ReadText[Document], piece_number: int
     ) -> dict[str, Any]:
-        return super().metadata(hit, text, piece) | {SCORE_KEY: hit.score}
+        return super().metadata(hit, text, piece_number) | {SCORE_KEY: hit.score}
 
 
 def _span(hit: Hit, text: ReadText[Document]) -> tuple[int, int]:
@@ -86,7 +88,7 @@ def _sentence_id(hit: Hit, text: ReadText[Document]) -> str:
     within = digest(hit.text)
     if place.piece_start is not None and place.piece_end is not None:
         within = f"{place.piece_start}-{place.piece_end}"
-    return f"{stable_name(text.items[place.piece])}:{within}"
+    return f"{stable_name(text.items[place.piece_number])}:{within}"
 
 
 def _start_by_its_chunks(hit: Hit, text: ReadText[Document]) -> int | None:

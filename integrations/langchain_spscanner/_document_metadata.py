@@ -26,7 +26,9 @@ def start_of(document: Document) -> int | None:
     None for a whole document.
     """
     start = _number(document.metadata.get("start_index"))
-    return int(start) if start is not None and start == int(start) else None
+    if start is None or start != int(start):
+        return None
+    return int(start)
 
 
 def retrieval_score_of(document: Document) -> float | None:

@@ -48,7 +48,9 @@ def read_documents(
     for number, document in enumerate(documents):
         group = group_of(document, document_key)
         start = start_of(document)
-        source = None if wholes is None else _whole_source(document, wholes, sources)
+        source = None
+        if wholes is not None:
+            source = _whole_source(document, wholes, sources)
         if source is None and _is_chunk(document, group, chunk_parents):
             source = ("parent", parent_name(document))
         is_whole = source is None

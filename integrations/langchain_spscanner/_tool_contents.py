@@ -43,8 +43,8 @@ def with_texts(content: Any, replacement: Callable[[str], str]) -> Any:  # noqa:
     if isinstance(content, list):
         return [with_texts(block, replacement) for block in content]
     if isinstance(content, dict):
-        text = content.get("text") if content.get("type") == "text" else None
-        if not isinstance(text, str):
+        text = content.get("text")
+        if content.get("type") != "text" or not isinstance(text, str):
             return content
         return content | {"text": with_texts(text, replacement)}
     if not _is_json(content):

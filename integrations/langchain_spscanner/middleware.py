@@ -211,7 +211,7 @@ class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, A
 
 
 def last_question(state: Any) -> str:  # noqa: ANN401
-    """The text of the last human message in an agent's state; empty without one."""
+    """The text of the last human message in an agent's state, or an empty one."""
     if isinstance(state, Mapping):
         messages = state.get("messages", ())
     else:
@@ -233,5 +233,7 @@ def read_tool_result(handle: str, runtime: ToolRuntime, start: int = 0) -> str:
     text = texts[handle]
     start = max(0, start)
     end = min(len(text), start + READ_CHARACTERS)
-    more = f"; continue with start={end}" if end < len(text) else ""
+    more = ""
+    if end < len(text):
+        more = f"; continue with start={end}"
     return f"[{start}-{end} of {len(text)} characters{more}]\n{text[start:end]}"

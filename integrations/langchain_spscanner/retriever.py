@@ -104,10 +104,10 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan these whole texts; ``fields`` are the other fields of the class.
+        """Scan these whole texts.
 
-        ``metadatas`` and ``ids``, if given, must have one value for each text, else
-        ``ValueError``.
+        ``fields`` are the other fields of the class. ``metadatas`` and ``ids`` must
+        have a value for each text if they are passed, else ``ValueError``.
         """
         texts = list(texts)
         if metadatas is None:
@@ -141,11 +141,9 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         as a whole, with the other pages of the same file. Without ``documents``, only
         what it finds is scanned.
         """
-        return cls(
-            retriever=retriever,
-            documents=None if documents is None else list(documents),
-            **fields,
-        )
+        if documents is not None:
+            documents = list(documents)
+        return cls(retriever=retriever, documents=documents, **fields)
 
     @classmethod
     def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401

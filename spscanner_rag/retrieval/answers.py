@@ -45,7 +45,7 @@ class Answer(ABC, Generic[Item, Result]):
         self,
         best: Hit,
         text: ReadText[Item],
-        piece: int,
+        piece_number: int,
         content: str,
         reductions: Mapping[str, float],
     ) -> None:
@@ -57,7 +57,7 @@ class Answer(ABC, Generic[Item, Result]):
             Its best sentence, whose scores are the piece's.
         text : ReadText
             The text that contains it.
-        piece : int
+        piece_number : int
             Its index in ``text.items``.
         content : str
             Its text, or what pruning leaves of it.
@@ -84,13 +84,15 @@ class Answer(ABC, Generic[Item, Result]):
     def retrieval_score_of(self, item: Item) -> float | None:
         """Return the score that an item came with, if any."""
 
-    def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
+    def scores(
+        self, hit: Hit, text: ReadText[Item], piece_number: int
+    ) -> dict[str, Any]:
         """Return the scores of a result whose best sentence is the hit."""
         retrieval_score = None
         if self.keep_retrieval_score:
             retrieval_score = text.score
             if retrieval_score is None:
-                retrieval_score = self.retrieval_score_of(text.items[piece])
+                retrieval_score = self.retrieval_score_of(text.items[piece_number])
         return {
             "score": hit.score,
             "logit": hit.logit,
@@ -99,13 +101,15 @@ class Answer(ABC, Generic[Item, Result]):
             "answerable": hit.answerable,
         }
 
-    def metadata(self, hit: Hit, text: ReadText[Item], piece: int) -> dict[str, Any]:
+    def metadata(
+        self, hit: Hit, text: ReadText[Item], piece_number: int
+    ) -> dict[str, Any]:
         """Return a copy of an item's metadata with the scores of a result.
 
         Scores that are None are left out.
         """
-        metadata = result_metadata(self.metadata_of(text.items[piece]))
-        for name, score in self.scores(hit, text, piece).items():
+        metadata = result_metadata(self.metadata_of(text.items[piece_number]))
+        for name, score in self.scores(hit, text, piece_number).items():
             if name != "score" and score is not None:
                 metadata[f"spscanner_{name}"] = score
         return metadata
@@ -115,15 +119,17 @@ class Answer(ABC, Generic[Item, Result]):
 
         They are its rectangles, and its span on a later page that it runs over to.
         """
-        places = list(text.joined.places(hit.start, hit.end))
+        run_places = list(text.joined.places_by_run(hit.start, hit.end))
         boxes: list[list[float]] = []
-        for place in places:
-            metadata = self.metadata_of(text.items[place.piece])
+        for place in run_places:
+            metadata = self.metadata_of(text.items[place.piece_number])
             boxes += [list(box) for box in _boxes(metadata, place)]
-        details: dict[str, Any] = {"spscanner_boxes": boxes} if boxes else {}
-        last = places[-1]
+        details: dict[str, Any] = {}
+        if boxes:
+            details["spscanner_boxes"] = boxes
+        last = run_places[-1]
         if last.source != hit.place.source:
-            metadata = self.metadata_of(text.items[last.piece])
+            metadata = self.metadata_of(text.items[last.piece_number])
             label = page_label(metadata, self.page_keys)
             details["spscanner_continued_page"] = label
             details["spscanner_continued_start"] = self._offset(last.source_start)
@@ -137,7 +143,9 @@ class Answer(ABC, Generic[Item, Result]):
 def _boxes(metadata: Mapping[str, Any], place: Place) -> tuple[Box, ...]:
     """The rectangles of a place on its page, if those of its words are known."""
     packed = metadata.get(WORDS_KEY)
-    page_words = unpacked(packed) if isinstance(packed, str) else None
+    if not isinstance(packed, str):
+        return ()
+    page_words = unpacked(packed)
     start = place.source_start
     end = place.source_end
     if page_words is None or start is None or end is None:

@@ -134,11 +134,16 @@ def _source_start_in(base: JoinedText, text: str) -> int | None:
 def _add_pieces(
     builder: JoinedTextBuilder, numbers: Sequence[int], pieces: Mapping[int, Piece]
 ) -> bool:
-    """Add pieces in this order; return False if their offsets contradict each other."""
+    """Add pieces in this order.
+
+    Returns False if their offsets contradict each other.
+    """
     offsets_agree = True
     for number in numbers:
         piece = pieces[number]
-        gap = None if piece.start is None else builder.gap(piece.start)
+        gap = None
+        if piece.start is not None:
+            gap = builder.gap(piece.start)
         if gap is None:
             shared = overlap(builder.tail(len(piece.text)), piece.text)
             if not shared:

@@ -57,16 +57,16 @@ class ChunkLocator:
 
     def _search(self, text: str, after: int) -> ChunkLocation | None:
         """Find a text, whatever its white space, after a place, or else before it."""
-        characters, places = self._visible
+        characters, visible_places = self._visible
         wanted = "".join(text.split())
-        first = int(np.searchsorted(places, max(after, 0)))
+        first = int(np.searchsorted(visible_places, max(after, 0)))
         index = characters.find(wanted, first)
         if index < 0:
             index = characters.find(wanted, 0, first + len(wanted))
         if index < 0:
             return None
-        start = int(places[index])
-        end = int(places[index + len(wanted) - 1]) + 1
+        start = int(visible_places[index])
+        end = int(visible_places[index + len(wanted) - 1]) + 1
         exact_start = start - (len(text) - len(text.lstrip()))
         if exact_start >= 0 and self.source.startswith(text, exact_start):
             return ChunkLocation(exact_start, exact_start + len(text), exact=True)
@@ -75,9 +75,9 @@ class ChunkLocator:
     @cached_property
     def _visible(self) -> tuple[str, NDArray[np.int64]]:
         """The source without white space, and the place of each character in it."""
-        places = [
+        visible_places = [
             place
             for place, character in enumerate(self.source)
             if not character.isspace()
         ]
-        return "".join(self.source.split()), np.array(places, np.int64)
+        return "".join(self.source.split()), np.array(visible_places, np.int64)

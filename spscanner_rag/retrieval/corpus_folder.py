@@ -36,7 +36,7 @@ Record = Mapping[str, Any]
 
 
 def write_corpus(
-    path: str | Path, framework: str, documents: Iterable[Record], held: HeldTexts
+    path: str | Path, framework: str, documents: Iterable[Record], held_texts: HeldTexts
 ) -> None:
     """Write documents, counts and vectors to a folder, completely or not at all.
 
@@ -52,7 +52,7 @@ def write_corpus(
         The name of the framework, which `read_corpus` compares.
     documents : iterable of mappings
         The documents, as objects of JSON values.
-    held : HeldTexts
+    held_texts : HeldTexts
         Their texts, whose counts and vectors are written.
 
     Raises
@@ -67,11 +67,11 @@ def write_corpus(
     folder = Path(path).expanduser()
     lines = _json_lines(documents)
     contents: dict[str, list[bytes] | NDArray[Any]] = {DOCUMENTS_FILE: lines}
-    contents |= held.to_arrays()
+    contents |= held_texts.to_arrays()
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(folder):
-        older_files = [place for place in folder.iterdir() if is_unfinished(place)]
+        older_files = list(filter(is_unfinished, folder.iterdir()))
         permissions = _common_permissions([*older_files, folder / MANIFEST_FILE])
         files = _write_files(folder, contents, permissions)
         manifest = manifest_text(framework, len(lines), files)
@@ -98,11 +98,13 @@ def _check_free(folder: Path) -> None:
             f"{folder}: got a file; expected a folder to persist to: choose another"
             " path"
         )
-    places = list(folder.iterdir())
-    if any(place.name == MANIFEST_FILE for place in places):
+    file_paths = list(folder.iterdir())
+    if any(file_path.name == MANIFEST_FILE for file_path in file_paths):
         read_manifest(folder, None)
         return
-    foreign = sorted(place.name for place in places if not is_unfinished(place))
+    foreign = sorted(
+        file_path.name for file_path in file_paths if not is_unfinished(file_path)
+    )
     if foreign:
         raise ValueError(
             f"{folder}: got a folder with other files, such as {foreign[0]!r}; expected"
@@ -111,12 +113,12 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def _common_permissions(places: Iterable[Path]) -> int:
+def _common_permissions(file_paths: Iterable[Path]) -> int:
     """The permissions that all of these files have."""
     permissions = _ANY_PERMISSIONS
-    for place in places:
-        if place.is_file():
-            permissions &= place.stat().st_mode
+    for file_path in file_paths:
+        if file_path.is_file():
+            permissions &= file_path.stat().st_mode
     return permissions
 
 
@@ -131,9 +133,9 @@ def _write_files(
     try:
         for name, content in contents.items():
             ending = name if name == DOCUMENTS_FILE else f"{name}.npy"
-            place = folder / f"{prefix}.{ending}"
-            files[name] = {"file": place.name}
-            files[name] |= _write_file(place, content, permissions)
+            file_path = folder / f"{prefix}.{ending}"
+            files[name] = {"file": file_path.name}
+            files[name] |= _write_file(file_path, content, permissions)
     except BaseException:
         _remove(folder.glob(f"{prefix}.*"))
         raise
@@ -141,14 +143,14 @@ def _write_files(
 
 
 def _write_file(
-    place: Path, content: list[bytes] | NDArray[Any], permissions: int
+    file_path: Path, content: list[bytes] | NDArray[Any], permissions: int
 ) -> FileEntry:
     """Write a new file, and return its size and digest."""
     from spscanner_rag.system.whole_files import telling_of_full_disks
 
-    with telling_of_full_disks(place), place.open("x+b") as file:
+    with telling_of_full_disks(file_path), file_path.open("x+b") as file:
         if permissions != _ANY_PERMISSIONS:
-            place.chmod(permissions & 0o777)
+            file_path.chmod(permissions & 0o777)
         if isinstance(content, list):
             file.writelines(content)
         else:
@@ -158,11 +160,11 @@ def _write_file(
         return size_and_digest(file)
 
 
-def _remove(places: Iterable[Path]) -> None:
-    for place in places:
+def _remove(file_paths: Iterable[Path]) -> None:
+    for file_path in file_paths:
         # Another program may have it open, and then the next call removes it.
         with suppress(OSError):
-            place.unlink()
+            file_path.unlink()
 
 
 def read_corpus(
@@ -177,7 +179,7 @@ def read_corpus(
     -------
     documents : list of dict
         The documents.
-    held : HeldTexts
+    held_texts : HeldTexts
         The counts and vectors, without texts.
 
     Raises
@@ -202,37 +204,37 @@ def read_corpus(
 def _read_files(
     folder: Path, files: Mapping[str, FileEntry]
 ) -> tuple[list[dict[str, Any]], HeldTexts]:
-    """Read a manifest's files; ``FileNotFoundError`` if one is missing."""
+    """Read a manifest's files, or raise ``FileNotFoundError`` if one is missing."""
     arrays: dict[str, NDArray[Any]] = {}
     documents: list[dict[str, Any]] = []
     for name, entry in files.items():
-        place = folder / str(entry["file"])
-        content = _checked_content(place, entry, needed=name == DOCUMENTS_FILE)
+        file_path = folder / str(entry["file"])
+        content = _checked_content(file_path, entry, needed=name == DOCUMENTS_FILE)
         try:
             if name == DOCUMENTS_FILE:
                 documents = _documents_of(content.splitlines())
             else:  # mapped, so that it can be used after the file was removed
-                arrays[name] = np.lib.format.open_memmap(place, mode="r")
+                arrays[name] = np.lib.format.open_memmap(file_path, mode="r")
         except FileNotFoundError:
             raise
         except Exception as error:  # numpy reads a header with Python's tokenizer
-            raise damaged(place, f"cannot be read ({error!s:.200})") from None
+            raise damaged(file_path, f"cannot be read ({error!s:.200})") from None
     try:
         return documents, HeldTexts.from_arrays(arrays)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise damaged(folder, f"has an index that cannot be used ({error})") from None
 
 
-def _checked_content(place: Path, entry: FileEntry, *, needed: bool) -> bytes:
+def _checked_content(file_path: Path, entry: FileEntry, *, needed: bool) -> bytes:
     """Compare a file with its entry, and return its content where that is needed."""
-    if place.exists() and not place.is_file():  # reading a pipe would never end
-        raise damaged(place, "is not a regular file")
+    if file_path.exists() and not file_path.is_file():  # reading a pipe would never end
+        raise damaged(file_path, "is not a regular file")
     expected = {"bytes": entry.get("bytes"), "sha256": entry.get("sha256")}
-    with place.open("rb") as file:
+    with file_path.open("rb") as file:
         # Checked first: a digest of a sparse file of a terabyte takes an hour.
         same_size = os.fstat(file.fileno()).st_size == expected["bytes"]
         if not same_size or size_and_digest(file) != expected:
-            raise damaged(place, "is not the file that was written")
+            raise damaged(file_path, "is not the file that was written")
         file.seek(0)
         return file.read() if needed else b""
 

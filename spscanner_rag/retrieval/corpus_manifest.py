@@ -41,44 +41,44 @@ def read_manifest(folder: Path, framework: str | None) -> dict[str, FileEntry]:
     ``framework`` None accepts those of any framework. ``ValueError`` for a manifest
     that is missing, damaged or of another kind.
     """
-    place = folder / MANIFEST_FILE
-    if not place.is_file():
+    file_path = folder / MANIFEST_FILE
+    if not file_path.is_file():
         raise ValueError(
             f"{folder}: got no {MANIFEST_FILE} there; expected a folder that"
             " persist(path) wrote"
         )
-    manifest = _read_json(place)
+    manifest = _read_json(file_path)
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
         raise ValueError(
-            f"{place}: got a manifest of another program; expected a folder that"
+            f"{file_path}: got a manifest of another program; expected a folder that"
             " persist(path) wrote"
         )
     if manifest.get("format") != _FORMAT:
         raise ValueError(
-            f"{place}: got format {manifest.get('format')!r:.20}; expected {_FORMAT}:"
-            " read it with the version of spscanner-rag that wrote it, or persist the"
-            " documents again"
+            f"{file_path}: got format {manifest.get('format')!r:.20}; expected"
+            f" {_FORMAT}: read it with the version of spscanner-rag that wrote it, or"
+            " persist the documents again"
         )
     if framework is not None and manifest.get("framework") != framework:
         raise ValueError(
-            f"{place}: got documents of {manifest.get('framework')!r:.40}; expected"
+            f"{file_path}: got documents of {manifest.get('framework')!r:.40}; expected"
             f" those of {framework!r}: load it with that framework's retriever"
         )
     files: dict[str, FileEntry] = manifest.get("files") or {}
     if not _lists_files(files):
-        raise damaged(place, "does not list the files")
+        raise damaged(file_path, "does not list the files")
     return files
 
 
-def _read_json(place: Path) -> object:
+def _read_json(file_path: Path) -> object:
     try:
-        with place.open("rb") as file:
+        with file_path.open("rb") as file:
             content = file.read(_LARGEST_MANIFEST + 1)
         if len(content) > _LARGEST_MANIFEST:
             raise ValueError(f"more than {_LARGEST_MANIFEST} bytes")
         manifest: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise damaged(place, f"is not JSON ({error})") from None
+        raise damaged(file_path, f"is not JSON ({error})") from None
     return manifest
 
 
@@ -99,9 +99,9 @@ def _lists_files(files: object) -> bool:
     return True
 
 
-def is_unfinished(place: Path) -> bool:
+def is_unfinished(file_path: Path) -> bool:
     """Tell whether a file's name is one that a killed program may leave."""
-    return _UNFINISHED_FILE.fullmatch(place.name) is not None
+    return _UNFINISHED_FILE.fullmatch(file_path.name) is not None
 
 
 def size_and_digest(file: BufferedReader | BufferedRandom) -> FileEntry:
@@ -111,9 +111,9 @@ def size_and_digest(file: BufferedReader | BufferedRandom) -> FileEntry:
     return {"bytes": file.tell(), "sha256": digest}
 
 
-def damaged(place: Path, what: str) -> ValueError:
+def damaged(file_path: Path, what: str) -> ValueError:
     """The error for a file or folder that is not as it was written."""
     return ValueError(
-        f"{place} {what}; expected it as persist(path) wrote it: persist the documents"
-        " again"
+        f"{file_path} {what}; expected it as persist(path) wrote it: persist the"
+        " documents again"
     )

@@ -28,7 +28,7 @@ def no_meaning() -> None:
 
 
 def choose_texts(
-    held: HeldTexts,
+    held_texts: HeldTexts,
     query: str,
     bounds: ReadBounds,
     among: Sequence[int] | None = None,
@@ -44,7 +44,7 @@ def choose_texts(
 
     Parameters
     ----------
-    held : HeldTexts
+    held_texts : HeldTexts
         The texts, counted.
     query : str
         The query.
@@ -57,29 +57,34 @@ def choose_texts(
     cancelled : callable
         Ends the encoding of texts.
     """
-    candidates = range(len(held.texts)) if among is None else among
-    filled = [number for number in candidates if held.tokens[number]]
-    tokens = [held.tokens[number] for number in filled]
-    if len(bounds.within(tokens)) == len(filled):
+    candidates: Sequence[int] = range(len(held_texts.texts))
+    if among is not None:
+        candidates = among
+    filled = [number for number in candidates if held_texts.tokens[number]]
+    if len(bounds.within(_tokens_of(held_texts, filled))) == len(filled):
         return [(number, None) for number in filled]
-    scores = dict(_by_words(held, query, filled))
+    scores = dict(_by_words(held_texts, query, filled))
     encoder = meaning()
     if encoder is not None:
-        meaning_logits = held.meaning_logits(query, encoder, filled, cancelled)
+        meaning_logits = held_texts.meaning_logits(query, encoder, filled, cancelled)
         scores = _by_words_and_meaning(scores, meaning_logits)
     unranked = [number for number in filled if number not in scores]
     ranking = [*scores, *unranked]
-    tokens = [held.tokens[number] for number in ranking]
-    chosen = sorted(ranking[rank] for rank in bounds.within(tokens))
+    ranks = bounds.within(_tokens_of(held_texts, ranking))
+    chosen = sorted(ranking[rank] for rank in ranks)
     return [(number, scores.get(number)) for number in chosen]
 
 
+def _tokens_of(held_texts: HeldTexts, numbers: Sequence[int]) -> list[int]:
+    return [held_texts.tokens[number] for number in numbers]
+
+
 def _by_words(
-    held: HeldTexts, query: str, among: Sequence[int]
+    held_texts: HeldTexts, query: str, among: Sequence[int]
 ) -> list[tuple[int, float]]:
     """Some texts and their scores by words, best first."""
     candidates = set(among)
-    return [entry for entry in held.ranking(query) if entry[0] in candidates]
+    return [entry for entry in held_texts.ranking(query) if entry[0] in candidates]
 
 
 def _by_words_and_meaning(

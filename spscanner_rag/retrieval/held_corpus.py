@@ -101,7 +101,9 @@ class HeldCorpus(Generic[Item]):
 
         An item with an id that is held replaces the earlier one.
         """
-        item_of_key = {self.host.key(item): item for item in (*self.items, *items)}
+        item_of_key: dict[str, Item] = {}
+        for item in (*self.items, *items):
+            item_of_key[self.host.key(item)] = item
         return type(self)(self.host, item_of_key.values(), self._held_texts)
 
     def deleting(self, ids: str | Iterable[str]) -> Self:
@@ -109,7 +111,9 @@ class HeldCorpus(Generic[Item]):
 
         ``ValueError`` if one of them is not held.
         """
-        deleted = {ids} if isinstance(ids, str) else set(ids)
+        if isinstance(ids, str):
+            ids = [ids]
+        deleted = set(ids)
         unknown = sorted(map(str, deleted.difference(self._document_ids)))
         if unknown:
             raise ValueError(
@@ -186,7 +190,9 @@ class HeldCorpus(Generic[Item]):
         if first_stage != "none":
             among = list(admitted)
             chosen = choose_texts(held_texts, query, bounds, among, meaning, cancelled)
-        encoder = meaning() if held_texts.vectors else None
+        encoder = None
+        if held_texts.vectors:
+            encoder = meaning()
         if encoder is not None:
             numbers = [number for number, _ in chosen]
             encoded = [n for n in numbers if held_texts.has_vectors(n, encoder)]
@@ -216,7 +222,8 @@ class HeldCorpus(Generic[Item]):
             ranked.append((ranks[0], replace(texts[number], score=score)))
         loose_items = [found_items[rank] for rank in loose_ranks]
         for text in self.host.join_found(loose_items):
-            keys = {self.host.key(text.items[p.number]) for p in text.joined.placed}
+            items = [text.items[placed.number] for placed in text.joined.placed]
+            keys = set(map(self.host.key, items))
             for rank, item in zip(loose_ranks, loose_items, strict=True):
                 if self.host.key(item) in keys:
                     ranked.append((rank, text))

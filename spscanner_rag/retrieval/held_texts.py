@@ -53,10 +53,10 @@ class HeldTexts:
     >>> pieces = [
     ...     Piece(text=text, key=text, source=text, start=0) for text in stories
     ... ]
-    >>> held = HeldTexts().with_texts(join_pieces(pieces))
-    >>> held.tokens
+    >>> held_texts = HeldTexts().with_texts(join_pieces(pieces))
+    >>> held_texts.tokens
     [4, 5]
-    >>> [number for number, score in held.ranking("a sleeping viper")]
+    >>> [number for number, score in held_texts.ranking("a sleeping viper")]
     [1]
     """
 
@@ -83,26 +83,31 @@ class HeldTexts:
 
     def with_texts(self, texts: Sequence[JoinedText]) -> "HeldTexts":
         """Return these texts with what is known of them, and count the new ones."""
-        held = HeldTexts(texts, self.counts.copy(), self.encoder)
-        present = set(held.keys)
-        for key, vectors in self.vectors.items():
-            if key in present:
-                held.vectors[key] = vectors
-        held.counts.remove(*(key for key in self.counts.keys if key not in present))
+        held_texts = HeldTexts(texts, self.counts.copy(), self.encoder)
+        present = set(held_texts.keys)
+        for text_key, vectors in self.vectors.items():
+            if text_key in present:
+                held_texts.vectors[text_key] = vectors
+        held_texts.counts.remove(
+            *(text_key for text_key in self.counts.keys if text_key not in present)
+        )
         if len(texts) > 1:
-            held.count_words()
-        return held
+            held_texts.count_words()
+        return held_texts
 
     def count_words(self) -> None:
         """Count the words of texts that are not counted yet."""
-        for number, key in enumerate(self.keys):
-            if key not in self.counts:
-                self.counts.add(key, self._model_texts(number))
+        for number, text_key in enumerate(self.keys):
+            if text_key not in self.counts:
+                self.counts.add(text_key, self._model_texts(number))
 
     def ranking(self, query: str) -> list[tuple[int, float]]:
         """Rank by words: index and score of each text with a word of the query."""
-        numbers = {key: number for number, key in enumerate(self.keys)}
-        return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
+        numbers = {text_key: number for number, text_key in enumerate(self.keys)}
+        return [
+            (numbers[text_key], score)
+            for text_key, score in self.counts.best_texts(query)
+        ]
 
     def __reduce__(self) -> tuple[type["HeldTexts"], tuple[object, ...]]:
         return HeldTexts, ((), self.counts, self.encoder, self.vectors)
@@ -126,10 +131,10 @@ class HeldTexts:
 
         for number in numbers:
             vectors = self._vectors(number, meaning, cancelled)
-            key = self.keys[number]
-            if key not in self._digests:
-                self._digests[key] = digest_of(self._sentences(number))
-            meaning.cache.put(self._digests[key], vectors)
+            text_key = self.keys[number]
+            if text_key not in self._digests:
+                self._digests[text_key] = digest_of(self._sentences(number))
+            meaning.cache.put(self._digests[text_key], vectors)
 
     def meaning_logits(
         self,
@@ -159,8 +164,10 @@ class HeldTexts:
         of_counts: dict[str, NDArray[Any]] = {}
         of_vectors: dict[str, NDArray[Any]] = {}
         for name, array in arrays.items():
-            is_vector = name.startswith(VECTOR_ARRAY_PREFIX)
-            (of_vectors if is_vector else of_counts)[name] = array
+            if name.startswith(VECTOR_ARRAY_PREFIX):
+                of_vectors[name] = array
+            else:
+                of_counts[name] = array
         counts = CollectionIndex.from_arrays(of_counts)
         encoder, vectors = vectors_from_arrays(of_vectors)
         return cls((), counts, encoder, vectors)
@@ -172,13 +179,13 @@ class HeldTexts:
         if self.encoder != meaning.encoder.digest:
             self.encoder = meaning.encoder.digest
             self.vectors = {}
-        key = self.keys[number]
-        if key not in self.vectors:
+        text_key = self.keys[number]
+        if text_key not in self.vectors:
             stop_if(cancelled, f"after {len(self.vectors)} texts were encoded")
-            self.vectors[key] = meaning.vectors(
+            self.vectors[text_key] = meaning.vectors(
                 self._sentences(number), after_step=lambda tokens: stop_if(cancelled)
             )
-        return self.vectors[key]
+        return self.vectors[text_key]
 
     def _sentences(self, number: int) -> Sequence[str]:
         return fold_texts(self._model_texts(number))
@@ -195,7 +202,9 @@ def text_keys(texts: Sequence[JoinedText]) -> list[str]:
     for joined in texts:
         digest = sha256(joined.text.encode("utf-8", "surrogatepass"))
         digest.update(repr([run.start for run in joined.runs[1:]]).encode())
-        key = digest.hexdigest()[:32]
-        copies[key] = copies.get(key, 0) + 1
-        keys.append(key if copies[key] == 1 else f"{key}#{copies[key]}")
+        text_key = digest.hexdigest()[:32]
+        copies[text_key] = copies.get(text_key, 0) + 1
+        keys.append(
+            text_key if copies[text_key] == 1 else f"{text_key}#{copies[text_key]}"
+        )
     return keys

@@ -37,7 +37,9 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
     """The arguments without ``token``, and the token."""
     options = dict(model_kwargs)
     token = options.pop("token", None)
-    return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
+    if not isinstance(token, HiddenToken):
+        token = HiddenToken(token)
+    return options, token
 
 
 def without_token(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:

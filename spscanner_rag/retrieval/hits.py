@@ -16,7 +16,7 @@ class Hit(NamedTuple):
         The score of its best sentence, the sigmoid of the logit.
     logit : float
         The logit of its best sentence.
-    joined : int
+    text_number : int
         Index of its text among those that were searched.
     place : Place
         Where it comes from.
@@ -31,7 +31,7 @@ class Hit(NamedTuple):
     text: str
     score: float
     logit: float
-    joined: int
+    text_number: int
     place: Place
     start: int
     end: int

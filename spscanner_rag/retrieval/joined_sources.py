@@ -94,14 +94,19 @@ def _moved_pieces(joined: JoinedText, body: Body, new_start: int) -> list[Placed
 
 
 def _bodies(sources: Sequence[SourceText]) -> list[Body]:
-    """The body of each source; a page that runs on ends and begins without a gap."""
+    """The body of each source.
+
+    A page that runs on ends and begins without a gap.
+    """
     bodies = [Body(0, len(source.joined.text)) for source in sources]
     pages = [number for number, source in enumerate(sources) if source.page]
     page_texts = [sources[number].joined.text for number in pages]
     page_numbers = []
     for number in pages:
         page_number = sources[number].number
-        page_numbers.append(float(number) if page_number is None else page_number)
+        if page_number is None:
+            page_number = float(number)
+        page_numbers.append(page_number)
     spans = page_bodies(page_texts, page_numbers)
     for number, (start, end) in zip(pages, spans, strict=True):
         bodies[number] = Body(start, end)

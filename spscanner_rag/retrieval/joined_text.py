@@ -54,7 +54,7 @@ class Placed(NamedTuple):
 class Place(NamedTuple):
     """Where a span of a joined text comes from, or its first part in a piece."""
 
-    piece: int  # index of the piece that contains the span, or most of it
+    piece_number: int  # index of the piece that contains the span, or most of it
     # the span in that piece's text; None unless the piece contains all of it
     piece_start: int | None
     piece_end: int | None
@@ -87,7 +87,7 @@ class JoinedText:
     >>> joined.text
     'The well was dry. They left.'
     >>> place = joined.place(18, 28)
-    >>> place.piece, place.source_start, place.source_end
+    >>> place.piece_number, place.source_start, place.source_end
     (1, 118, 128)
     """
 
@@ -114,14 +114,14 @@ class JoinedText:
                 yield self.placed[number]
 
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from; the span must overlap a piece."""
-        places = list(self.places(start, end))
-        first = places[0]
-        if len(places) == len(self.runs_of(start, end)):
+        """Where a span that overlaps a piece comes from."""
+        run_places = list(self.places_by_run(start, end))
+        first = run_places[0]
+        if len(run_places) == len(self.runs_of(start, end)):
             return first
-        return Place(first.piece, None, None, first.source, None, None)
+        return Place(first.piece_number, None, None, first.source, None, None)
 
-    def places(self, start: int, end: int) -> Iterator[Place]:
+    def places_by_run(self, start: int, end: int) -> Iterator[Place]:
         """Where the parts of a span come from, run by run.
 
         Runs in which no piece overlaps it are left out.
@@ -151,7 +151,7 @@ class JoinedText:
 
 
 def _place_in_run(run: Run, touching: Sequence[Placed], start: int, end: int) -> Place:
-    """Where a span inside a run comes from; ``touching`` are the pieces it overlaps."""
+    """Where a span inside a run comes from, by the pieces that it overlaps."""
     holders = [placed for placed in touching if placed.holds(start, end)]
     exact_holders = [placed for placed in holders if placed.exact]
     if exact_holders:

@@ -24,7 +24,7 @@ class ModelBudget(Generic[Item, Result]):
     ----------
     query : str
         The query.
-    most : int
+    max_tokens : int
         The largest number of tokens.
     count_tokens : callable
         Counts the tokens of a text.
@@ -33,7 +33,7 @@ class ModelBudget(Generic[Item, Result]):
     """
 
     query: str
-    most: int
+    max_tokens: int
     count_tokens: Callable[[str], int]
     prompt: Prompt | None
 
@@ -63,11 +63,11 @@ class ModelBudget(Generic[Item, Result]):
         ValueError
             If the prompt alone exceeds the budget.
         """
-        if self._sends_text_alone(answer) or self._tokens(answer) <= self.most:
+        if self._sends_text_alone(answer) or self._tokens(answer) <= self.max_tokens:
             return answer
         fitting = None
         low = 0
-        high = self.most
+        high = self.max_tokens
         for _ in range(BUDGETS_TRIED):
             text_budget = (low + high) // 2
             if text_budget == low:
@@ -79,12 +79,14 @@ class ModelBudget(Generic[Item, Result]):
                     count_tokens=self._count_once,
                 )
             )
-            if self._tokens(smaller) <= self.most:
+            if self._tokens(smaller) <= self.max_tokens:
                 fitting = smaller
                 low = text_budget
             else:
                 high = text_budget
-        return self._empty(answer) if fitting is None else fitting
+        if fitting is None:
+            return self._empty(answer)
+        return fitting
 
     def _sends_text_alone(self, answer: Answer[Item, Result]) -> bool:
         """Whether nothing is sent but the texts, which the selection has counted."""
@@ -106,9 +108,9 @@ class ModelBudget(Generic[Item, Result]):
     def _empty(self, answer: Answer[Item, Result]) -> Answer[Item, Result]:
         answer.results.clear()
         tokens = self._tokens(answer)
-        if tokens > self.most:
+        if tokens > self.max_tokens:
             raise ValueError(
-                f"max_tokens: got {self.most}, but the prompt has {tokens} without"
-                " results; expected more, or a shorter question"
+                f"max_tokens: got {self.max_tokens}, but the prompt has {tokens}"
+                " without results; expected more, or a shorter question"
             )
         return answer

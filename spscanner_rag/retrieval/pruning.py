@@ -14,7 +14,7 @@ def pruned_text(text: str, joined: JoinedText, selected: SelectedPiece) -> str:
 
     White space between neighbours stays, other text is ``GAP``.
     """
-    placed = next(p for p in joined.placed if p.number == selected.piece)
+    placed = next(p for p in joined.placed if p.number == selected.piece_number)
     pruned = ""
     end_before = 0
     for span in selected.spans:

@@ -63,14 +63,14 @@ class ReadBounds:
         tokens : iterable of int
             Tokens of each text, in the order of the first stage.
         """
-        most = READ_TOKENS if self.read_tokens == "auto" else self.read_tokens
+        token_bound = READ_TOKENS if self.read_tokens == "auto" else self.read_tokens
         chosen: list[int] = []
         total = 0
         left_out = 0
         for number, n_tokens in enumerate(tokens):
             if self.read_documents is not None and len(chosen) == self.read_documents:
                 break
-            if chosen and most is not None and total + n_tokens > most:
+            if chosen and token_bound is not None and total + n_tokens > token_bound:
                 left_out += 1
                 continue
             chosen.append(number)

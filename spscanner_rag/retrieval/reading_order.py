@@ -16,10 +16,12 @@ def in_reading_order(pieces: Mapping[int, Piece]) -> list[int]:
         start: float = math.inf
         for number in reversed(chain):
             start_of_piece = pieces[number].start
-            start = start if start_of_piece is None else start_of_piece
+            if start_of_piece is not None:
+                start = start_of_piece
         for link, number in enumerate(chain):
             start_of_piece = pieces[number].start
-            start = start if start_of_piece is None else start_of_piece
+            if start_of_piece is not None:
+                start = start_of_piece
             order[number] = (start, min(chain), link)
     return sorted(pieces, key=order.__getitem__)
 

@@ -155,7 +155,7 @@ class ScanFields(BaseModel):
     def sentence_search(
         self, arguments: Mapping[str, Any] | None = None
     ) -> SentenceSearch:
-        """Make the search that the fields describe; loads nothing.
+        """Make the search that the fields describe, without loading anything.
 
         Parameters
         ----------
@@ -185,7 +185,8 @@ class ScanFields(BaseModel):
         )
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        memo = {} if memo is None else memo
+        if memo is None:
+            memo = {}
         shared = [getattr(self, name) for name in self.shared_by_copies]
         shared += self.model_kwargs.values()
         memo.update((id(value), value) for value in shared)

@@ -67,7 +67,7 @@ class ScoredTexts:
             text=passage.text,
             score=passage.score,
             logit=float(result.logits[first:stop].max()),
-            joined=number,
+            text_number=number,
             place=self.texts[number].place(start, end),
             start=start,
             end=end,
@@ -183,12 +183,13 @@ def _result(
     Those of one block are neighbours, with none left out between them.
     """
     numbers: list[int] = []
+    spans: list[tuple[int, int]] = []
     for number, unit in enumerate(units):
         if joined.touches(unit.start, unit.end):
             numbers.append(number)
+            spans.append((unit.start, unit.end))
     selectable = np.array(numbers, np.int64)
-    starts = np.array([units[number].start for number in numbers], np.int64)
-    ends = np.array([units[number].end for number in numbers], np.int64)
+    starts, ends = np.array(spans, np.int64).reshape(-1, 2).T
     block_numbers = np.searchsorted(joined.blocks, starts, "right")
     apart = (np.diff(selectable) > 1) | (np.diff(block_numbers) > 0)
     neighbourhoods = np.concatenate([[0], np.cumsum(apart)])[: len(numbers)]

@@ -117,7 +117,10 @@ class ScorerChoice:
         return "default" if self.model is None else str(self.model)
 
     def resolve(self) -> Scorer:
-        """The scorer; the first call in a process for a given model loads it."""
+        """Return the scorer.
+
+        The first call in a process for a model loads it.
+        """
         if self.scorer is not None:
             return self.scorer
         if self.scanner is not None:

@@ -134,9 +134,10 @@ class SentenceSearch:
         answer_of = partial(self._answer_of, new_answer, scored, texts)
         answer = answer_of(self.selection)
         max_tokens = self.selection.max_tokens
-        count_tokens = None if max_tokens is None else self.token_counter()
-        if max_tokens is None or count_tokens is None or self.return_nodes == "node":
+        if max_tokens is None or self.return_nodes == "node":
             return answer.results
+        count_tokens = self.token_counter()
+        assert count_tokens is not None, "scoring asks for a counter"
         budget: ModelBudget[Item, Result] = ModelBudget(
             query, max_tokens, count_tokens, self.prompt
         )
@@ -153,14 +154,14 @@ class SentenceSearch:
         answer = new_answer(self.keep_retrieval_score)
         if self.return_nodes == "sentence":
             for hit in scored.hits(selection):
-                answer.add_sentence(hit, texts[hit.joined])
+                answer.add_sentence(hit, texts[hit.text_number])
             return answer
         pieces = self._selected_pieces(scored, selection)
         if self.return_nodes == "node":
             for piece in pieces:
-                text = texts[piece.joined]
-                content = answer.content(text.items[piece.piece])
-                answer.add_piece(piece.best, text, piece.piece, content, {})
+                text = texts[piece.text_number]
+                content = answer.content(text.items[piece.piece_number])
+                answer.add_piece(piece.best, text, piece.piece_number, content, {})
         elif pieces:
             self._add_pruned(answer, texts, pieces)
         return answer
@@ -185,11 +186,11 @@ class SentenceSearch:
     ) -> None:
         count_tokens = self.token_counter()
         for piece in pieces:
-            text = texts[piece.joined]
-            content = answer.content(text.items[piece.piece])
+            text = texts[piece.text_number]
+            content = answer.content(text.items[piece.piece_number])
             pruned = pruned_text(content, text.joined, piece)
             reductions = reduction_metadata(content, pruned, count_tokens)
-            answer.add_piece(piece.best, text, piece.piece, pruned, reductions)
+            answer.add_piece(piece.best, text, piece.piece_number, pruned, reductions)
 
     def token_counter(self) -> CountTokens | None:
         """The token counter of the budget, None if the scorer has none either."""
@@ -206,7 +207,9 @@ class SentenceSearch:
         at_once = None
         if self.choice.scorer is not None:
             at_once = self.choice.scorer.calls_at_once
-        return await off_loop(call, AT_ONCE if at_once is None else at_once)
+        if at_once is None:
+            at_once = AT_ONCE
+        return await off_loop(call, at_once)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self  # immutable, and a scanner should not be in memory twice

@@ -15,9 +15,9 @@ class SelectedPiece:
 
     Attributes
     ----------
-    joined : int
+    text_number : int
         Index of the text that contains it.
-    piece : int
+    piece_number : int
         Its index among the pieces that were joined.
     best : Hit
         Its best sentence.
@@ -25,8 +25,8 @@ class SelectedPiece:
         What pruning leaves of it, as spans of the joined text, in order.
     """
 
-    joined: int
-    piece: int
+    text_number: int
+    piece_number: int
     best: Hit
     spans: list[Span] = field(default_factory=list)
 
@@ -41,9 +41,9 @@ def pieces_of_hits(
     """
     selected: dict[tuple[int, int], SelectedPiece] = {}
     for hit in hits:
-        for number, span in _pieces_of_span(texts[hit.joined], hit.start, hit.end):
-            new = SelectedPiece(hit.joined, number, hit)
-            piece = selected.setdefault((hit.joined, number), new)
+        for number, span in _pieces_of_span(texts[hit.text_number], hit.start, hit.end):
+            new = SelectedPiece(hit.text_number, number, hit)
+            piece = selected.setdefault((hit.text_number, number), new)
             if piece.best.logit < hit.logit:
                 piece.best = hit
             if span is not None:

@@ -55,8 +55,8 @@ def kept(
     hits = search(ByWord(), query, texts, best_first(**({"top_k": 2} | options)))
     return [
         (
-            own.piece,
-            pruned_text(pieces[own.piece].text, texts[own.joined], own),
+            own.piece_number,
+            pruned_text(pieces[own.piece_number].text, texts[own.text_number], own),
             round(own.best.logit, 3),
         )
         for own in pieces_of_hits(texts, hits)
@@ -139,8 +139,8 @@ def test_what_is_kept_is_what_was_selected_and_no_more(
     found = pieces_of_hits(texts, hits)
     characters = 0
     for own in found:
-        text = pieces[own.piece].text
-        pruned = pruned_text(text, texts[own.joined], own)
+        text = pieces[own.piece_number].text
+        pruned = pruned_text(text, texts[own.text_number], own)
         check_parts(text, pruned)
         characters += len("".join(pruned.split()))
         assert own.best in hits

@@ -91,10 +91,10 @@ def check_places(
         )
         assert (place.piece_start is None) == (place.piece_end is None)
         assert (place.source_start is None) == (place.source_end is None)
-        assert place.source == pieces[place.piece].source
+        assert place.source == pieces[place.piece_number].source
         span = text.text[start:end]
         if place.piece_start is not None:
-            assert pieces[place.piece].text[place.piece_start : place.piece_end] == span
+            assert pieces[place.piece_number].text[place.piece_start : place.piece_end] == span
         if place.source_start is not None:
             assert place.source_start >= 0
             stands = sources[place.source][place.source_start : place.source_end]
@@ -226,7 +226,7 @@ def test_where_two_contradict_each_other_no_offset_counts() -> None:
     )
     assert texts_of(text) == ["The captain left at dawn.", "Nobody signed.", "A well."]
     places = [text.place(run.start, run.end) for run in text.runs]
-    assert [(place.source_start, place.piece, place.piece_start) for place in places] == [
+    assert [(place.source_start, place.piece_number, place.piece_start) for place in places] == [
         (None, 0, 0), (None, 1, 0), (None, 2, 0)
     ]  # fmt: skip
 

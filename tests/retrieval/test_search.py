@@ -92,7 +92,7 @@ def check_as_scanned(scanner: Scanner, text: str, arguments: dict[str, Any]) -> 
     ]
     for hit, passage in zip(hits, passages, strict=True):
         span = (passage.start, passage.end)
-        assert hit.joined == 0
+        assert hit.text_number == 0
         assert hit.place == (0, *span, 0, *span)
         assert hit.logit == max(
             s.logit for s in result.sentences if span[0] <= s.start < span[1]
@@ -129,7 +129,7 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
         best_first(order="document", merge=True, context=2),
     )
     assert found(hits) == pages
-    assert [hit.place.piece for hit in hits] == [0, 1, 2]
+    assert [hit.place.piece_number for hit in hits] == [0, 1, 2]
     asked: list[list[Unit]] = []
 
     class Spy(Scorer):
@@ -187,10 +187,10 @@ def test_limits(
             expected.append((number, f"w{i} {-logit}."))
     choose = best_first(top_k=top_k, top_k_per_text=per_text, threshold=threshold)
     hits = search(Words(), QUERY, joined(documents), choose, batch_size=batch_size)
-    assert [(hit.joined, hit.text) for hit in hits] == expected
+    assert [(hit.text_number, hit.text) for hit in hits] == expected
     for hit in hits:
         assert (
-            documents[hit.joined][hit.place.source_start : hit.place.source_end]
+            documents[hit.text_number][hit.place.source_start : hit.place.source_end]
             == hit.text
         )
 

@@ -64,7 +64,10 @@ class BaseComponent:
     async def run_async(
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, Any]:
-        """`run` off the event loop; cancelling the task ends the scan."""
+        """`run` off the event loop.
+
+        Cancelling the task ends the scan.
+        """
         answer = partial(self.answer, query, unique_documents(documents), top_k)
         results = await self._fields.sentence_search().off_loop(answer)
         return {"documents": results}
@@ -94,7 +97,10 @@ class BaseComponent:
         top_k: int | None,
         cancelled: Cancelled = never,
     ) -> list[Document]:
-        """Return the results for a query; `run_async` calls it in a worker thread."""
+        """Return the results for a query.
+
+        `run_async` calls it in a worker thread.
+        """
         check_query(query)
         search = self._search(top_k, self.fixed_fields)
         texts = read_documents(documents)
@@ -104,5 +110,7 @@ class BaseComponent:
         self, top_k: int | None, fixed_fields: dict[str, Any] | None = None
     ) -> SentenceSearch:
         """The search of one call."""
-        arguments = {} if top_k is None else {"top_k": top_k}
+        arguments: dict[str, Any] = {}
+        if top_k is not None:
+            arguments["top_k"] = top_k
         return self._fields.sentence_search(arguments | (fixed_fields or {}))

@@ -51,14 +51,14 @@ class SPScannerRanker(BaseComponent):
         top_k: int | None,
         cancelled: Cancelled = never,
     ) -> list[Document]:
-        most = self._search(top_k).selection.top_k
+        limit = self._search(top_k).selection.top_k
         ranked = BaseComponent.answer(self, query, documents, None, cancelled)
         if self._fields.threshold is None and self._fields.require_answer is None:
             ranked_ids = {document.id for document in ranked}
             for document in documents:
                 if document.id not in ranked_ids:
                     ranked.append(replace(document, score=None))
-        return ranked if most is None else ranked[: int(most)]
+        return ranked if limit is None else ranked[: int(limit)]
 
 
 @component

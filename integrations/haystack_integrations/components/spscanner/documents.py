@@ -53,7 +53,7 @@ class DocumentAnswer(Answer[Document, Document]):
     def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
         place = hit.place
         source_id = place.source[1]  # type: ignore[index]  # see `_piece`
-        meta = self.metadata(hit, text, place.piece)
+        meta = self.metadata(hit, text, place.piece_number)
         meta["source_id"] = source_id
         meta["split_idx_start"] = place.source_start
         meta["split_idx_end"] = place.source_end
@@ -69,12 +69,12 @@ class DocumentAnswer(Answer[Document, Document]):
         self,
         best: Hit,
         text: ReadText[Document],
-        piece: int,
+        piece_number: int,
         content: str,
         reductions: Mapping[str, float],
     ) -> None:
-        meta = {**self.metadata(best, text, piece), **reductions}
-        document = text.items[piece]
+        meta = {**self.metadata(best, text, piece_number), **reductions}
+        document = text.items[piece_number]
         result = replace(document, content=content, meta=meta, score=best.score)
         self.results.append(result)
 

@@ -241,7 +241,7 @@ class PostprocessorCall:
         self._postprocessor = postprocessor
 
     def answer(self, cancelled: Cancelled) -> list[NodeWithScore]:
-        """Return the results; also called in worker threads."""
+        """Return the results, in a worker thread where the call is asynchronous."""
         texts = read_nodes(
             self.nodes,
             nodes_by_id(self._postprocessor.documents or ()),

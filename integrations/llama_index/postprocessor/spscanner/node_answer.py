@@ -52,7 +52,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
 
         Of two with the same id and text, the one with the higher score stays.
         """
-        name = self._sentence_id(hit, text.items[hit.place.piece].node)
+        name = self._sentence_id(hit, text.items[hit.place.piece_number].node)
         while self._has_other_text(name, hit.text):
             name += "#2"
         n_results = len(self.results)
@@ -67,14 +67,16 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         self,
         best: Hit,
         text: ReadText[NodeWithScore],
-        piece: int,
+        piece_number: int,
         content: str,
         reductions: Mapping[str, float],
     ) -> None:
-        node = text.items[piece].node
+        node = text.items[piece_number].node
         if reductions:
             node = pruned_node(node, content, reductions)
-        self.results.append(ScannedNode(node=node, **self.scores(best, text, piece)))
+        self.results.append(
+            ScannedNode(node=node, **self.scores(best, text, piece_number))
+        )
 
     @override
     def content(self, item_or_result: NodeWithScore) -> str:
@@ -100,7 +102,7 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
     def _sentence(
         self, name: str, hit: Hit, text: ReadText[NodeWithScore]
     ) -> ScannedNode:
-        node = text.items[hit.place.piece].node
+        node = text.items[hit.place.piece_number].node
         metadata = result_metadata(node.metadata)
         metadata[ID_KEY] = name
         metadata |= self.place_metadata(hit, text)
@@ -113,7 +115,9 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
             NodeRelationship.PARENT: self._info(node),
         }
         sentence = sentence_node(name, hit, node, metadata, relationships)
-        return ScannedNode(node=sentence, **self.scores(hit, text, hit.place.piece))
+        return ScannedNode(
+            node=sentence, **self.scores(hit, text, hit.place.piece_number)
+        )
 
     def _info(self, node: BaseNode) -> RelatedNodeInfo:
         return RelatedNodeInfo(
@@ -154,8 +158,9 @@ class NodeAnswer(Answer[NodeWithScore, NodeWithScore]):
         if not is_random_id(name):
             return name
         source = related(node, NodeRelationship.SOURCE)
-        digest = self._hash(node) if source is None else source.hash
-        return digest[:24] if digest else name
+        if source is None:
+            return self._hash(node)[:24]
+        return source.hash[:24] if source.hash else name
 
 
 def _digest(text: str) -> str:

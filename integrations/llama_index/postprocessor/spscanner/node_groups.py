@@ -19,9 +19,9 @@ def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
     if document_key is None:
         return None
     if document_key == AUTO:
-        files = files_of(node)
-        is_page = page_label(node.metadata, PAGE_KEYS) is not None
-        return files[0] if is_page and files else None
+        if page_label(node.metadata, PAGE_KEYS) is None:
+            return None
+        return next(iter(files_of(node)), None)
     value = node.metadata.get(document_key)
     return value if isinstance(value, str | int | float | None) else repr(value)
 

@@ -14,14 +14,14 @@ from llama_index.core.schema import (
 
 
 def text_of(node: BaseNode) -> str:
-    """The text of a node without its metadata; empty for an image."""
+    """The text of a node without its metadata, which is empty for an image."""
     if isinstance(node, ImageNode | ImageDocument):
         return ""
     return node.get_content(metadata_mode=MetadataMode.NONE) or ""
 
 
 def related(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """The related node of a kind; None unless there is exactly one."""
+    """The related node of a kind, or None unless there is exactly one."""
     info = node.relationships.get(relationship)
     return info if isinstance(info, RelatedNodeInfo) else None
 
@@ -51,7 +51,10 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
 def nodes_by_id(
     nodes: Iterable[BaseNode], name: str = "documents"
 ) -> dict[str, BaseNode]:
-    """The nodes by their ids; ``ValueError`` if two different ones have the same id."""
+    """The nodes by their ids.
+
+    ``ValueError`` if two different ones have the same id.
+    """
     node_of_id: dict[str, BaseNode] = {}
     for node in nodes:
         earlier = node_of_id.setdefault(node.node_id, node)

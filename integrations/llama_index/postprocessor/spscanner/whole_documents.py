@@ -84,7 +84,9 @@ def whole_text(
 
     Empty if neither is available.
     """
-    text = text_of(documents[name]) if name in documents else ""
+    text = ""
+    if name in documents:
+        text = text_of(documents[name])
     if text or docstore is None:
         return text
     document = docstore.get_document(name, raise_error=False)

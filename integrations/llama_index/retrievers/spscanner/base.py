@@ -191,7 +191,7 @@ class SPScannerRetriever(BaseRetriever):
         return self._held.ids
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
-        """Add documents or nodes; one with a known id replaces the earlier one.
+        """Add documents or nodes, which replace those with the same ids.
 
         Questions that are already being answered still see the documents as they were.
         """

@@ -15,11 +15,11 @@ class IndexNodeAnswer(NodeAnswer):
 
     @override
     def add_sentence(self, hit: Hit, text: ReadText[NodeWithScore]) -> None:
-        node = text.items[hit.place.piece].node
+        node = text.items[hit.place.piece_number].node
         if not isinstance(node, IndexNode) or node.obj is None:
             super().add_sentence(hit, text)
         elif not self._has(node):
-            self.add_piece(hit, text, hit.place.piece, "", {})
+            self.add_piece(hit, text, hit.place.piece_number, "", {})
 
     def _has(self, node: BaseNode) -> bool:
         return any(result.node is node for result in self.results)

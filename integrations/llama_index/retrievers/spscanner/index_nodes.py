@@ -66,6 +66,8 @@ def _source_ids(struct: object) -> list[str] | None:
         return [name for name in struct.all_nodes.values() if not children.get(name)]
     for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
         ids = getattr(struct, attribute, None)
+        if isinstance(ids, Mapping):
+            return list(ids.values())
         if ids is not None:
-            return list(ids.values() if isinstance(ids, Mapping) else ids)
+            return list(ids)
     return None

@@ -103,7 +103,7 @@ class NodeHost(Host[NodeWithScore]):
 def items_of(
     nodes: Iterable[BaseNode], objects: Mapping[str, Any] | None = None
 ) -> list[NodeWithScore]:
-    """Wrap nodes to hold them; different nodes need different ids.
+    """Wrap nodes to hold them, of which different ones need different ids.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def items_of(
 
 
 def _with_object(node: BaseNode, objects: Mapping[str, Any]) -> BaseNode:
-    """An index node with its object, if that is known; any other node as it is."""
+    """An index node with its object if that is known, or the node as it is."""
     if not isinstance(node, IndexNode) or node.obj is not None:
         return node
     if node.index_id not in objects:
