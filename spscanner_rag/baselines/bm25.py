@@ -73,6 +73,14 @@ class BM25(Baseline):
         Number of texts whose index is kept for further questions.
     unit
         See `Baseline`.
+
+    Examples
+    --------
+    >>> scorer = BM25()
+    >>> text = "Ships leave at noon. The keeper signed it. Nobody waits."
+    >>> units = scorer.units_of(text)
+    >>> scorer.score_units("Who signed it?", text, units).argmax()
+    1
     """
 
     name = "bm25"

@@ -31,6 +31,12 @@ class CrossEncoder(Pointwise):
         Let a model from the Hub run its own code.
     unit, device, dtype
         See `Baseline` and `Scanner.from_pretrained`.
+
+    Examples
+    --------
+    >>> scorer = CrossEncoder("cross-encoder/ms-marco-MiniLM-L6-v2")  # doctest: +SKIP
+    >>> units = scorer.units_of(text)  # doctest: +SKIP
+    >>> logits = scorer.score_units("Who signed it?", text, units)  # doctest: +SKIP
     """
 
     def __init__(

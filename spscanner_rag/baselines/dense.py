@@ -39,6 +39,22 @@ class Dense(Embedding[Scores]):
         Number of texts whose vectors are kept for further questions.
     unit
         See `Baseline`.
+
+    Examples
+    --------
+    An embedder is the name of a model, or an object such as LangChain's embeddings.
+
+    >>> class Letters:
+    ...     def embed_query(self, text):
+    ...         return [text.count("e"), text.count("i")]
+    ...
+    ...     def embed_documents(self, texts):
+    ...         return [self.embed_query(text) for text in texts]
+    >>> scorer = Dense(Letters())
+    >>> text = "Ships leave at noon. The keeper signed it. Nobody waits."
+    >>> units = scorer.units_of(text)
+    >>> len(scorer.score_units("Who signed it?", text, units))
+    3
     """
 
     def __init__(

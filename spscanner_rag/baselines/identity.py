@@ -1,4 +1,4 @@
-"""What identifies the models of a retriever, so that a run resumes only with the same ones."""
+"""What identifies a retriever's models: a run resumes only with the same ones."""
 
 import hashlib
 
@@ -13,17 +13,15 @@ def identity_of(scorer: Scorer) -> dict[str, str]:
     Empty if it has none.
     """
     if isinstance(scorer, Scanner):
-        tokenizer = (
-            scorer.checkpoint.tokenizer.to_str()
-        )  # some published checkpoints have no tokenizer file
-        own = hashlib.sha256(tokenizer.encode()).hexdigest()
-        return {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": own}
+        # Some published checkpoints have no tokenizer file.
+        tokenizer = scorer.checkpoint.tokenizer.to_str()
+        digest = hashlib.sha256(tokenizer.encode()).hexdigest()
+        return {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": digest}
     if isinstance(scorer, RemoteScanner):
-        served = scorer._model  # also fails here if the server cannot be reached
-        return {"checkpoint": served["sha256"], "dtype": served["dtype"]}
-    parts = enumerate(scorer.scorers, 1)
-    return {
-        f"{number}. {key}": value
-        for number, part in parts
-        for key, value in identity_of(part).items()
-    }
+        model = scorer.served_model()  # fails here if the server cannot be reached
+        return {"checkpoint": model["sha256"], "dtype": model["dtype"]}
+    identity = {}
+    for number, part in enumerate(scorer.scorers, 1):
+        for key, value in identity_of(part).items():
+            identity[f"{number}. {key}"] = value
+    return identity

@@ -56,6 +56,12 @@ class MambaReranker(Pointwise):
         Default: all.
     unit, device, dtype, tokenizer, **hub
         See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
+
+    Examples
+    --------
+    >>> scorer = MambaReranker("a-folder", "document")  # doctest: +SKIP
+    >>> units = scorer.units_of(text)  # doctest: +SKIP
+    >>> logits = scorer.score_units("Who signed it?", text, units)  # doctest: +SKIP
     """
 
     def __init__(

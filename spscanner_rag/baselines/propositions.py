@@ -76,6 +76,13 @@ class Propositions(Baseline):
         that does not name its subject do not name it either.
     device, dtype
         See `Scanner.from_pretrained`.
+
+    Examples
+    --------
+    >>> decomposer = "chentong00/propositionizer-wiki-flan-t5-large"
+    >>> scorer = Propositions(decomposer, Dense())  # doctest: +SKIP
+    >>> units = scorer.units_of(text)  # doctest: +SKIP
+    >>> logits = scorer.score_units("Who signed it?", text, units)  # doctest: +SKIP
     """
 
     keeps_texts = True

@@ -1,4 +1,4 @@
-"""`RemoteScanner`: uses a scanner in another process or on another machine through ``spscanner serve``."""
+"""`RemoteScanner`: a scanner behind ``spscanner serve``, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import random
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -45,19 +45,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Body = dict[str, Any] | bytes | None
 
-BATCH_CHARACTERS, BATCH_TEXTS = (
-    2_000_000,
-    500,
-)  # larger calls are split into requests of about this size
+# Larger calls are split into requests of about this size.
+BATCH_CHARACTERS = 2_000_000
+BATCH_TEXTS = 500
 _AGAIN = frozenset({429, 503})
 _POLL_SECONDS = 0.05
 
 _REPLY_BYTES = 2**16  # most bytes of an error, or of a reply apart from its data
 _LOGIT_BYTES = 32  # most bytes of a number in JSON
 _UNIT_CHARACTERS = 10  # how many characters a unit adds to the size of a request
-_CHARACTER_BYTES = (
-    64  # most bytes of a one-character unit in JSON: two numbers and an escape
-)
+# most bytes of a one-character unit in JSON: two numbers and an escape
+_CHARACTER_BYTES = 64
 
 
 class RemoteError(OSError):
@@ -87,6 +85,14 @@ class RemoteScanner(Scorer):
     retries : int, default 5
         How often a request is sent again after 429 or 503. The wait doubles each time,
         unless the server says how long to wait. Other failures are not retried.
+
+    Examples
+    --------
+    `spscanner serve` must run at the address.
+
+    >>> scorer = RemoteScanner("http://127.0.0.1:8000")
+    >>> units = scorer.units_of(text)  # doctest: +SKIP
+    >>> logits = scorer.score_units("Who signed it?", text, units)  # doctest: +SKIP
     """
 
     name = "remote"
@@ -109,18 +115,24 @@ class RemoteScanner(Scorer):
                 " least 0"
             )
         import_extra("httpx", "RemoteScanner", "remote")
-        self.timeout, self.retries = timeout, retries
-        self._token = os.environ.get("SPSCANNER_TOKEN", "") if token is None else token
+        self.timeout = timeout
+        self.retries = retries
+        if token is None:
+            token = os.environ.get("SPSCANNER_TOKEN", "")
+        self._token = token
 
     @cached_property
     def _model(self) -> dict[str, Any]:
         with self._replied("GET", "/v1/models") as reply:
             (model,) = reply["data"]
-            if not isinstance(model["uses_collection"], bool) or not isinstance(
-                model["segmenter"], str
-            ):
+            known_types = isinstance(model["uses_collection"], bool)
+            if not known_types or not isinstance(model["segmenter"], str):
                 raise ValueError(f"got {model!r:.80}")
             return dict(model)
+
+    def served_model(self) -> Mapping[str, Any]:
+        """What the server says of its model; `RemoteError` if it cannot be reached."""
+        return self._model
 
     @property
     def uses_collection(self) -> bool:
@@ -201,18 +213,12 @@ class RemoteScanner(Scorer):
                 words_together, self, [units for _, _, units in requests]
             )
         digest = None if collection is None else await self._sent(collection)
-        total, done = sum(len(text) for _, text, _ in requests), 0
+        total = sum(len(text) for _, text, _ in requests)
+        done = 0
         scores: list[UnitScores] = []
         for batch in batches:
             body = {
-                "requests": [
-                    {
-                        "query": replace_surrogates(query),
-                        "text": replace_surrogates(text),
-                        "units": _described(text, units),
-                    }
-                    for query, text, units in batch
-                ],
+                "requests": [_as_json(request) for request in batch],
                 "together": together,
                 "collection": digest,
             }
@@ -231,14 +237,13 @@ class RemoteScanner(Scorer):
         batch: list[Request] = []
         size = 0
         for request in requests:
-            characters = (
-                len(request[0]) + len(request[1]) + _UNIT_CHARACTERS * len(request[2])
-            )
-            if batch and (
-                size + characters > BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS
-            ):
+            query, text, units = request
+            characters = len(query) + len(text) + _UNIT_CHARACTERS * len(units)
+            is_full = size + characters > BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS
+            if batch and is_full:
                 yield batch
-                batch, size = [], 0
+                batch = []
+                size = 0
             batch.append(request)
             size += characters
         if batch:
@@ -246,14 +251,15 @@ class RemoteScanner(Scorer):
 
     async def _sent(self, collection: CollectionIndex) -> str:
         buffer = BytesIO()
-        np.savez(buffer, **collection.to_arrays())  # type: ignore[arg-type]  # its stub takes ``allow_pickle`` too
+        # The stub of `savez` takes ``allow_pickle`` too.
+        np.savez(buffer, **collection.to_arrays())  # type: ignore[arg-type]
         content = buffer.getvalue()
         digest = sha256(content).hexdigest()
         await self._ask("PUT", f"/v1/collections/{digest}", content)
         return digest
 
     def _wait(self, work: Coroutine[Any, Any, T], cancelled: Cancelled) -> T:
-        """Run work in a new event loop, and check meanwhile whether the caller wants to stop."""
+        """Run work in a new event loop, and stop it if the caller wants to."""
 
         async def watched() -> T:
             task = asyncio.ensure_future(work)
@@ -270,16 +276,18 @@ class RemoteScanner(Scorer):
             asyncio.get_running_loop()
         except RuntimeError:
             return run()
-        with ThreadPoolExecutor(
-            1
-        ) as pool:  # this thread already runs a loop, as in a notebook
+        # This thread already runs a loop, as in a notebook.
+        with ThreadPoolExecutor(1) as pool:
             return pool.submit(run).result()
 
     @contextmanager
     def _replied(
         self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
     ) -> Iterator[Any]:
-        """Yield a reply; errors in the block mean that its form is wrong, and become `RemoteError`."""
+        """Yield a reply.
+
+        Errors in the block mean that its form is wrong, and become `RemoteError`.
+        """
         reply = self._wait(self._ask(method, path, body, most), never)
         with self._checked(path):
             yield reply
@@ -287,7 +295,7 @@ class RemoteScanner(Scorer):
     async def _ask(
         self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
     ) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, repeat it while the server is busy, and return the JSON of the reply.
+        """Send a request, again while the server is busy, and return the reply's JSON.
 
         All attempts together may take `timeout` seconds, and a reply ``most`` bytes:
         the server is not trusted.
@@ -325,7 +333,8 @@ class RemoteScanner(Scorer):
                     await asyncio.sleep(pause)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise RemoteError(
-                f"{self.url}{path}: {_said(error)}; is `spscanner serve` running there?"
+                f"{self.url}{path}: {_described(error)}; is `spscanner serve`"
+                " running there?"
             ) from None
         except TimeoutError:
             raise RemoteError(
@@ -352,7 +361,7 @@ class RemoteScanner(Scorer):
         ) as error:
             raise RemoteError(
                 f"{self.url}{path}: the reply is not from `spscanner serve`"
-                f" ({_said(error)}); check the address"
+                f" ({_described(error)}); check the address"
             ) from None
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the token
@@ -398,7 +407,10 @@ def _address(url: str) -> str:
 async def _reply(
     client: httpx.AsyncClient, method: str, path: str, body: bytes | None, most: int
 ) -> tuple[httpx.Response, bytes]:
-    """Send once; ``ValueError`` for a reply that is compressed or longer than a valid one can be."""
+    """Send once.
+
+    ``ValueError`` for a reply that is compressed or longer than a valid one can be.
+    """
     async with client.stream(method, path, content=body) as answer:
         most = most if answer.is_success else _REPLY_BYTES
         encoding = answer.headers.get("content-encoding", "identity")
@@ -419,7 +431,10 @@ async def _reply(
 
 
 def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
-    """Units from a reply; ``ValueError`` if they overlap, exceed the text, or are not units."""
+    """Read the units of a reply.
+
+    ``ValueError`` if they overlap, exceed the text, or are not units.
+    """
     units = [Unit(start, end, model_text) for start, end, model_text in listed]
     before = 0
     for start, end, model_text in units:
@@ -438,17 +453,21 @@ def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
     return units
 
 
-def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | None]]:
-    """Units for the server, without a text that it can cut from the document."""
-    usual = units_from_spans(text, [(start, end) for start, end, _ in units])
-    return [
-        (
-            unit.start,
-            unit.end,
-            None if unit == other else replace_surrogates(unit.model_text),
-        )
-        for unit, other in zip(units, usual, strict=True)
-    ]
+def _as_json(request: Request) -> dict[str, Any]:
+    """A request for the server, whose units have no text that it can cut itself."""
+    query, text, units = request
+    usual_units = units_from_spans(text, [(unit.start, unit.end) for unit in units])
+    described: list[tuple[int, int, str | None]] = []
+    for unit, usual in zip(units, usual_units, strict=True):
+        model_text = None
+        if unit != usual:
+            model_text = replace_surrogates(unit.model_text)
+        described.append((unit.start, unit.end, model_text))
+    return {
+        "query": replace_surrogates(query),
+        "text": replace_surrogates(text),
+        "units": described,
+    }
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
@@ -456,25 +475,27 @@ def _pause(attempt: int, retry_after: str | None) -> float:
 
     Random, so that clients refused together do not retry together.
     """
-    said = retry_after or ""
-    least = float(said[:5]) if said.isascii() and said.isdigit() else 0.25 * 2**attempt
-    return min(least, 60.0) * random.uniform(1.0, 1.5)
+    seconds = 0.25 * 2**attempt
+    if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
+        seconds = float(retry_after[:5])
+    return min(seconds, 60.0) * random.uniform(1.0, 1.5)
 
 
-def _said(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return f"{type(error).__name__} {_shown(str(error))[:200]}"
 
 
 def _message(reply: bytes) -> str:
     try:
-        said = str(json.loads(reply)["message"])
+        message = str(json.loads(reply)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = reply.decode("utf-8", "replace")
-    return _shown(said[:500])[:300]
+        message = reply.decode("utf-8", "replace")
+    return _shown(message[:500])[:300]
 
 
-def _shown(said: str) -> str:
-    """Text from an untrusted source, on one line and without terminal control characters."""
-    return " ".join(
-        "".join(each if each.isprintable() else " " for each in said).split()
-    )
+def _shown(text: str) -> str:
+    """Text of an untrusted source on one line, without control characters."""
+    characters = []
+    for character in text:
+        characters.append(character if character.isprintable() else " ")
+    return " ".join("".join(characters).split())

@@ -1,4 +1,4 @@
-"""A retriever together with the unit that it ranks: what evaluations and comparisons compare."""
+"""A retriever with the unit that it ranks: what evaluations and comparisons compare."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

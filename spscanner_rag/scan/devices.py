@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -26,11 +27,10 @@ _CPU_PROJECTION = 2**22
 overhead of the many small operations between the matrix products grows; with more,
 they wait for memory. Measured for d_model 256 and 768."""
 
-_TOKENS, _INPUTS, _OUTPUTS = (
-    1024,
-    256,
-    1160,
-)  # the bundled checkpoint's first projection of some sentences
+# the bundled checkpoint's first projection of some sentences
+_TOKENS = 1024
+_INPUTS = 256
+_OUTPUTS = 1160
 _REPEATS = 3
 
 
@@ -46,13 +46,22 @@ class Choice(NamedTuple):
 def choose(
     device: str | torch.device = "auto", dtype: str | torch.dtype = "auto"
 ) -> Choice:
-    """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``)."""
-    found, device_reason = _device(device)
-    asked = _named_dtype(dtype)
-    taken, dtype_reason = (
-        _native_dtype(found) if asked is None else (asked, "as asked for")
-    )
-    return Choice(found, taken, device_reason, dtype_reason)
+    """Resolve "auto", or check that a device and a dtype are known and available.
+
+    ``ValueError`` if they are not.
+
+    Examples
+    --------
+    >>> from spscanner_rag.scan.devices import choose
+    >>> choose("cpu", "float32").dtype_reason
+    'as asked for'
+    """
+    chosen_device, device_reason = _device(device)
+    chosen_dtype = _named_dtype(dtype)
+    dtype_reason = "as asked for"
+    if chosen_dtype is None:
+        chosen_dtype, dtype_reason = _native_dtype(chosen_device)
+    return Choice(chosen_device, chosen_dtype, device_reason, dtype_reason)
 
 
 def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
@@ -68,57 +77,55 @@ def _named_dtype(dtype: str | torch.dtype) -> torch.dtype | None:
     """The dtype of a name; None for "auto"."""
     if isinstance(dtype, str) and dtype == "auto":
         return None
-    asked = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if not isinstance(asked, torch.dtype) or asked not in DTYPES.values():
+    named = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(named, torch.dtype) or named not in DTYPES.values():
         raise ValueError(
             f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'"
         )
-    return asked
+    return named
 
 
 def _named_device(device: str | torch.device) -> torch.device | None:
     """The device of a name, whether or not this machine has it; None for "auto"."""
     if isinstance(device, str) and device == "auto":
         return None
-    try:
-        asked = torch.device(device) if isinstance(device, str | torch.device) else None
-    except RuntimeError:
-        asked = None
-    if asked is None or asked.type not in ("cpu", "cuda", "mps"):
+    named = None
+    if isinstance(device, str | torch.device):
+        with suppress(RuntimeError):
+            named = torch.device(device)
+    if named is None or named.type not in ("cpu", "cuda", "mps"):
         raise ValueError(
             f"device is {device!r}; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"
         )
-    return asked
+    return named
 
 
 def _device(device: str | torch.device) -> tuple[torch.device, str]:
-    asked = _named_device(device)
-    if asked is None:
+    named = _named_device(device)
+    if named is None:
         if torch.cuda.is_available():
             return torch.device("cuda"), "CUDA is available"
         if torch.backends.mps.is_available():
             return torch.device("mps"), "no CUDA; MPS is available"
         return torch.device("cpu"), "neither CUDA nor MPS is available"
-    if asked.type == "mps" and not torch.backends.mps.is_available():
+    if named.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError(
             "device is 'mps', which this machine does not have; use 'cpu' or 'auto'"
         )
-    if asked.type == "cuda" and not torch.cuda.is_available():
-        built = (
-            "this torch was built without it"
-            if torch.version.cuda is None
-            else "torch sees no GPU"
-        )
+    if named.type == "cuda" and not torch.cuda.is_available():
+        cause = "torch sees no GPU"
+        if torch.version.cuda is None:
+            cause = "this torch was built without it"
         raise ValueError(
-            f"device is {str(asked)!r}, but CUDA is not available ({built}); use 'cpu'"
+            f"device is {str(named)!r}, but CUDA is not available ({cause}); use 'cpu'"
             " or 'auto'"
         )
-    if asked.type == "cuda" and (asked.index or 0) >= torch.cuda.device_count():
+    if named.type == "cuda" and (named.index or 0) >= torch.cuda.device_count():
         raise ValueError(
-            f"device is {str(asked)!r}, but there are {torch.cuda.device_count()} CUDA"
+            f"device is {str(named)!r}, but there are {torch.cuda.device_count()} CUDA"
             " devices"
         )
-    return asked, "as asked for"
+    return named, "as asked for"
 
 
 def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
@@ -137,25 +144,23 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
         f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at {float32:.0f} in"
         " float32"
     )
-    return (
-        torch.bfloat16 if bfloat16 > WORTH_ROUNDING * float32 else torch.float32
-    ), rates
+    if bfloat16 > WORTH_ROUNDING * float32:
+        return torch.bfloat16, rates
+    return torch.float32, rates
 
 
 @cache
 def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
-    """GFLOP per second of a matrix product in each dtype, measured once per process, in some 20 ms.
+    """GFLOP per second of a matrix product in each dtype.
 
-    A processor's flags do not show whether its native product is faster: without AMX,
-    bfloat16 may take twice as long.
+    They are measured once per process, in some 20 ms. A processor's flags do not show
+    whether its native product is faster: without AMX, bfloat16 may take twice as long.
     """
-    operands = [
-        (
-            torch.ones(_TOKENS, _INPUTS, dtype=dtype),
-            torch.ones(_INPUTS, _OUTPUTS, dtype=dtype),
-        )
-        for dtype in dtypes
-    ]
+    operands = []
+    for dtype in dtypes:
+        inputs = torch.ones(_TOKENS, _INPUTS, dtype=dtype)
+        weights = torch.ones(_INPUTS, _OUTPUTS, dtype=dtype)
+        operands.append((inputs, weights))
     # Time of other programs does not count; but Windows counts a thread's own time in
     # steps of 16 ms.
     clock = time.perf_counter if os.name == "nt" else time.thread_time
@@ -166,7 +171,8 @@ def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
                 start = clock()
                 inputs @ weights
                 seconds[number] = min(seconds[number], clock() - start)
-    return tuple(2e-9 * _TOKENS * _INPUTS * _OUTPUTS / taken for taken in seconds)
+    operations = 2e-9 * _TOKENS * _INPUTS * _OUTPUTS
+    return tuple(operations / seconds_of_dtype for seconds_of_dtype in seconds)
 
 
 def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:

@@ -33,6 +33,18 @@ class PreparedDocument:
         What knows the page and the headings of a character, if anything does.
     prepared_by : object
         The `Reading` of the scanner that prepared it.
+
+    Examples
+    --------
+    >>> from spscanner_rag import Scanner
+    >>> scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+    >>> document = scanner.prepare("Ships leave at noon. The keeper signed it.")
+    >>> len(document.units)
+    2
+    >>> for question in ("Who signed it?", "When do ships leave?"):
+    ...     print(scanner.scan(question, document).select(1)[0].text)
+    The keeper signed it.
+    Ships leave at noon.
     """
 
     text: str
