@@ -186,6 +186,14 @@ def check_commands(block: Block) -> None:
             assert all((REPOSITORY / path).exists() for path in paths), words
         elif program == "python" and words[1].endswith(".py"):
             assert (REPOSITORY / words[1]).is_file(), words
+        elif program == "torchrun":
+            module = words.index("-m") + 1
+            assert words[module] == "spscanner_rag.apps.cli", f"{block.place}: {words}"
+            parse_command(words[module + 1 :])
+        elif words[:2] == ["serve", "run"]:  # of Ray Serve
+            folder = words[words.index("--app-dir") + 1]
+            served = words[-1].partition(":")[0]
+            assert (REPOSITORY / folder / f"{served}.py").is_file(), words
         elif program == "curl":
             json.loads(words[words.index("-d") + 1])
         else:
