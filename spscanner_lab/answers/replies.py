@@ -7,11 +7,12 @@ from string import ascii_uppercase
 from spscanner_lab.evidence.metrics import words_of
 from spscanner_lab.llm.replies import without_thoughts
 
-_ANSWER = re.compile(r"\bANSWER\b[*_`\"']*\s*[:：][*_`\"']*")  # noqa: RUF001 - the wide colon is meant
+# \uff1a is the wide colon; \u2013 and \u2014 are dashes
+_ANSWER = re.compile(r"\bANSWER\b[*_`\"']*\s*[:\uff1a][*_`\"']*")
 
 _DECISION = re.compile(
-    r"\bdecision\b[\s*_`\"']*(?::+|：|=|-+|–|is\b)[\s*_`\"'(\[]*(yes|no)\b"  # noqa: RUF001
-    r"(?=[*_`\"')\]}\s]*(?:$|[.,;:!(–—-]|because\b))",  # noqa: RUF001
+    r"\bdecision\b[\s*_`\"']*(?::+|\uff1a|=|-+|\u2013|is\b)[\s*_`\"'(\[]*(yes|no)\b"
+    r"(?=[*_`\"')\]}\s]*(?:$|[.,;:!(\u2013\u2014-]|because\b))",
     re.IGNORECASE | re.MULTILINE,
 )
 _EITHER = re.compile(
