@@ -29,69 +29,92 @@ class PageStart(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The page's name: "page 12", or "page iv (4)" if the label is not the number."""
-        return f"page {self.label}" + (
-            "" if self.label == str(self.number) else f" ({self.number})"
-        )
+        """The page's label, with its number where that is another.
+
+        Examples
+        --------
+        >>> PageStart(0, 12, "12").name
+        'page 12'
+        >>> PageStart(0, 4, "iv").name
+        'page iv (4)'
+        """
+        if self.label == str(self.number):
+            return f"page {self.label}"
+        return f"page {self.label} ({self.number})"
+
+
+class _Titles(NamedTuple):
+    """The titles from one heading, or turn of a conversation, to the next."""
+
+    start: int
+    titles: tuple[str, ...]  # outermost first, its own last
+    end: int  # of a turn: where its title stops to count
 
 
 def block_of(values: Sequence[Any]) -> Block:
     """Make a block from its values in JSON."""
-    start, end, kind, header, *rest = values
-    return Block(start, end, kind, header and (header[0], header[1]), *rest)
+    start, end, kind, header, *further = values
+    header_span = header and (header[0], header[1])
+    return Block(start, end, kind, header_span, *further)
 
 
 @dataclass(frozen=True)
 class TextFile:
     r"""A document read from a file.
 
-    ``text`` is what is scanned. For a text or Markdown file, it is the decoded text
-    without its byte order mark and with no other change, so ``\r\n`` stays; for other
-    files, it is the text that the reader extracted.
+    Parameters
+    ----------
+    path : str
+        As the user gave it, "-" for standard input. A reader leaves it empty.
+    text : str
+        What is scanned. For a text or Markdown file, it is the decoded text without its
+        byte order mark and with no other change, so ``\r\n`` stays; for other files, it
+        is the text that the reader extracted.
+    blocks : tuple of Block
+        Headings, list items, fences and rows of tables, in order.
+    pages : tuple of PageStart
+        Empty for files without pages.
+    notes : tuple of str
+        A line for each part of the file that could not be read.
+    words : array, optional
+        For a PDF, the words and their places.
+
+    Examples
+    --------
+    >>> document = TextFile("notes.txt", "It rained.\nThe keeper left.")
+    >>> document.position(document.text.index("keeper"))
+    (2, 5)
     """
 
-    path: str  # as the user gave it, "-" for standard input; a reader leaves it empty
+    path: str
     text: str
-    blocks: tuple[
-        Block, ...
-    ] = ()  # headings, list items, fences and rows of tables, in order
-    pages: tuple[PageStart, ...] = ()  # empty for files without pages
-    notes: tuple[
-        str, ...
-    ] = ()  # a line for each part of the file that could not be read
-    words: Words | None = field(default=None, compare=False, repr=False)  # for a PDF
+    blocks: tuple[Block, ...] = ()
+    pages: tuple[PageStart, ...] = ()
+    notes: tuple[str, ...] = ()
+    words: Words | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
-        ends = [match.end() for match in _LINE_BREAK.finditer(self.text)]
-        return np.array([0, *ends], dtype=np.int64)
+        line_ends = [match.end() for match in _LINE_BREAK.finditer(self.text)]
+        return np.array([0, *line_ends], dtype=np.int64)
 
     @cached_property
-    def _headings(self) -> list[tuple[int, tuple[str, ...], int]]:
-        """For each heading or turn: its start, the titles above it and its own, and the end of a turn."""
-        found: list[tuple[int, tuple[str, ...], int]] = []
+    def _headings(self) -> list[_Titles]:
+        """The titles of each heading and turn, in order."""
+        headings: list[_Titles] = []
         path: list[Block] = []
+        end_of_text = len(self.text) + 1
         for block in self.blocks:
             if block.kind == "heading":
                 while path and path[-1].level >= block.level:
                     path.pop()
                 path.append(block)
-                found.append(
-                    (
-                        block.start,
-                        tuple(each.title for each in path),
-                        len(self.text) + 1,
-                    )
-                )
+                titles = tuple(heading.title for heading in path)
+                headings.append(_Titles(block.start, titles, end_of_text))
             elif block.kind == "turn":
-                found.append(
-                    (
-                        block.start,
-                        (*(each.title for each in path), block.title),
-                        block.end,
-                    )
-                )
-        return found
+                titles = (*(heading.title for heading in path), block.title)
+                headings.append(_Titles(block.start, titles, block.end))
+        return headings
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a character, both counted from 1.
@@ -105,53 +128,68 @@ class TextFile:
         """The page that a character is on; None for a file without pages."""
         if not self.pages:
             return None
-        return self.pages[
-            max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)
-        ]
+        number = bisect_right(self.pages, offset, key=lambda page: page.start)
+        return self.pages[max(0, number - 1)]
 
     def headings(self, offset: int) -> tuple[str, ...]:
-        """The headings above a character, outermost first, then a turn's time and speaker; else a row's header."""
-        number = bisect_right(self._headings, offset, key=lambda heading: heading[0])
-        _, titles, end = self._headings[number - 1] if number else (0, (), 0)
-        return (titles if offset < end else titles[:-1]) or self._row(offset)
+        """The headings above a character, outermost first.
+
+        A turn's time and speaker follow them. A row of a table without headings has its
+        number and its header instead.
+        """
+        number = bisect_right(self._headings, offset, key=lambda heading: heading.start)
+        titles: tuple[str, ...] = ()
+        if number:
+            heading = self._headings[number - 1]
+            titles = heading.titles
+            if offset >= heading.end:
+                titles = titles[:-1]
+        return titles or self._row(offset)
 
     def _row(self, offset: int) -> tuple[str, ...]:
         """Number and header of the table row at a character; the header is row 1."""
-        number = bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
-        block = self.blocks[number] if number >= 0 else None
-        if (
-            block is None
-            or block.kind != "row"
-            or block.header is None
-            or offset >= block.end
-        ):
+        number = self._block_number(offset)
+        if number < 0:
             return ()
-        first = (
-            bisect_right(self.blocks, block.header[0], key=lambda other: other.start)
-            - 1
-        )
-        return (
-            (
-                f"row {number - first + 1}:"
-                f" {' '.join(self.text[slice(*block.header)].split())}"
-            ),
-        )
+        block = self.blocks[number]
+        if block.kind != "row" or block.header is None or offset >= block.end:
+            return ()
+        header_number = self._block_number(block.header[0])
+        header = " ".join(self.text[slice(*block.header)].split())
+        return (f"row {number - header_number + 1}: {header}",)
+
+    def _block_number(self, offset: int) -> int:
+        """The last block that begins at or before a character, -1 if none does."""
+        return bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
 
     def section(self, offset: int) -> str:
         """The page, else the innermost heading, of a character, for display.
 
         Empty if there is neither.
         """
-        page, headings = self.page(offset), self.headings(offset)
-        return page.name if page else headings[-1][:LONGEST_SECTION] if headings else ""
+        page = self.page(offset)
+        if page is not None:
+            return page.name
+        headings = self.headings(offset)
+        return headings[-1][:LONGEST_SECTION] if headings else ""
 
     def where(self, offset: int) -> str:
-        """Page, else line and column, then the innermost heading: "page 12 · Rent", "31:5 · Rent"."""
-        page, headings = self.page(offset), self.headings(offset)
-        place = page.name if page else ":".join(map(str, self.position(offset)))
-        return " · ".join(
-            [place, *(title[:LONGEST_SECTION] for title in headings[-1:])]
-        )
+        r"""The page, else line and column, then the innermost heading.
+
+        Examples
+        --------
+        >>> TextFile("notes.txt", "It rained.\nThe keeper left.").where(11)
+        '2:1'
+        """
+        page = self.page(offset)
+        if page is not None:
+            place = page.name
+        else:
+            place = ":".join(map(str, self.position(offset)))
+        headings = self.headings(offset)
+        if not headings:
+            return place
+        return f"{place} · {headings[-1][:LONGEST_SECTION]}"
 
     def boxes(self, start: int, end: int) -> tuple[Box, ...]:
         """Where a span is on the pages of a PDF, as a rectangle for each line.
@@ -160,67 +198,84 @@ class TextFile:
         """
         if self.words is None:
             return ()
-        return boxes_of(
-            self.words,
-            start,
-            end,
-            lambda at: page.number if (page := self.page(at)) else 1,
-        )
+        return boxes_of(self.words, start, end, self._page_number)
+
+    def _page_number(self, offset: int) -> int:
+        page = self.page(offset)
+        return page.number if page else 1
 
     def page_metadata(self, page: PageStart) -> dict[str, str]:
-        """Metadata, without the page number, for a framework's document of a page of `page_texts`.
+        """Metadata, without the page number, for a framework's document of a page.
 
         The page's label and, for a PDF, the boxes of its words, a string that no
-        language model should get.
+        language model should get. The text is that of `page_texts`.
         """
-        found = {"page_label": page.label}
+        metadata = {"page_label": page.label}
         if self.words is not None:
-            stop = next(
-                (other.start for other in self.pages if other.start > page.start),
-                len(self.text),
-            )
+            stop = len(self.text)
+            for other_page in self.pages:
+                if other_page.start > page.start:
+                    stop = other_page.start
+                    break
             first, last = np.searchsorted(self.words[:, 0], (page.start, stop))
-            own = self.words[first:last] - np.array(
-                [page.start] * 2 + [0] * 4, np.int32
-            )
-            found[WORDS_KEY] = packed(page.number, own)
-        return found
+            # start and end count from the beginning of the page; places stay
+            shift = np.array([page.start, page.start, 0, 0, 0, 0], np.int32)
+            page_words = self.words[first:last] - shift
+            metadata[WORDS_KEY] = packed(page.number, page_words)
+        return metadata
 
     def place(self, start: int, end: int) -> dict[str, object]:
-        """A span for JSON: start, end, line, column, and page, page_number, boxes and headings if it has them."""
+        """Describe a span for JSON: start, end, line and column.
+
+        If it has them, also page, page_number, boxes and headings.
+        """
         line, column = self.position(start)
-        found: dict[str, object] = {
+        place: dict[str, object] = {
             "start": start,
             "end": end,
             "line": line,
             "column": column,
         }
-        if page := self.page(start):
-            found |= {"page": page.label, "page_number": page.number}
-        if boxes := self.boxes(start, end):
-            found["boxes"] = [list(box) for box in boxes]
-        if (headings := self.headings(start)) or self._headings:
-            found["headings"] = list(headings)
-        return found
+        page = self.page(start)
+        if page is not None:
+            place["page"] = page.label
+            place["page_number"] = page.number
+        boxes = self.boxes(start, end)
+        if boxes:
+            place["boxes"] = [list(box) for box in boxes]
+        headings = self.headings(start)
+        if headings or self._headings:
+            place["headings"] = list(headings)
+        return place
 
     def page_texts(self) -> list[tuple[PageStart, str]]:
         """Each page with its text, for frameworks that take a document page by page.
 
         Empty without pages.
         """
-        stops = [page.start for page in self.pages[1:]] + [len(self.text)]
-        return [
-            (page, self.text[page.start : stop])
-            for page, stop in zip(self.pages, stops, strict=False)
-        ]
+        texts: list[tuple[PageStart, str]] = []
+        stops = [page.start for page in self.pages[1:]]
+        stops.append(len(self.text))
+        for page, stop in zip(self.pages, stops, strict=False):
+            texts.append((page, self.text[page.start : stop]))
+        return texts
 
 
 def name_of(path: str) -> str:
-    """The name of a document in messages and views: its path, or "standard input"."""
+    """The name of a document in messages and views.
+
+    Examples
+    --------
+    >>> name_of("treaty.txt"), name_of("-")
+    ('treaty.txt', 'standard input')
+    """
     return "standard input" if path == STANDARD_INPUT else path
 
 
 def packed(page: int, words: Words) -> str:
-    """Encode the words of a page as a short string: differences from word to word, compressed."""
+    """Encode the words of a page as a short string.
+
+    It has the differences from word to word, compressed.
+    """
     steps = np.diff(words, axis=0, prepend=0).T.astype("<i4")
     return f"{page}:{b64encode(zlib.compress(steps.tobytes())).decode()}"
