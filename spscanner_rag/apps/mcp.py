@@ -1,4 +1,7 @@
-"""A Model Context Protocol server: agents ask a question of documents and get the sentences that answer it."""
+"""A Model Context Protocol server.
+
+Agents ask a question of documents and get the sentences that answer it.
+"""
 
 import inspect
 import json
@@ -26,6 +29,7 @@ from typing_extensions import TypedDict  # pydantic refuses Python 3.11's own
 
 from spscanner_rag import __version__
 from spscanner_rag.apps.agent_selection import selection_of, with_selection_options
+from spscanner_rag.apps.kept_values import KeptValues
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.folders import read_all
 from spscanner_rag.files.reading import read
@@ -35,35 +39,32 @@ from spscanner_rag.results.together import Together
 from spscanner_rag.retrieval import Piece, ReadBounds, join_pieces
 from spscanner_rag.retrieval.first_stage import choose_texts
 from spscanner_rag.retrieval.held_texts import HeldTexts
+from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line
 
 MOST_CHARACTERS = 8_000_000  # in a document: about 2 million tokens
-FOLDER_FILES, FOLDER_CHARACTERS = (
-    10_000,
-    20_000_000,
-)  # in a folder, to count their words
+FOLDER_FILES = 10_000  # in a folder, to count their words
+FOLDER_CHARACTERS = 20_000_000  # of these files
 READ_TOKENS = 200_000  # read in a folder: its likeliest documents
-MEANT_TOKENS = (
-    500_000  # in the likeliest documents by words, which are then compared by meaning
-)
+# in the likeliest documents by words, which are then compared by meaning
+MEANT_TOKENS = 500_000
 KEPT_CHARACTERS = 20_000_000  # in the texts of answers, kept in memory
+PREPARED_BYTES = 256 * 2**20  # of documents that are prepared for further questions
 TOLD_EACH = 0.1  # seconds between reports of progress
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{16})")
 _ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
 
-_NULL = BeforeValidator(
-    lambda value: "" if value is None else value
-)  # agents send null for a missing value
+# agents send null for a missing value
+_NULL = BeforeValidator(lambda value: "" if value is None else value)
 _Question = Annotated[str, Field(min_length=1, max_length=10_000)]
 _Path = Annotated[str, Field(max_length=4_096), _NULL]
 _Text = Annotated[str, Field(max_length=MOST_CHARACTERS), _NULL]
 _Cursor = Annotated[str, Field(max_length=100), _NULL]
-_MaxTokens = Annotated[
-    int, Field(ge=500, le=20_000)
-]  # hosts cut answers longer than 25,000
+# hosts cut answers longer than 25,000
+_MaxTokens = Annotated[int, Field(ge=500, le=20_000)]
 
 
 class FoundPassage(TypedDict):
@@ -117,6 +118,7 @@ class Library:
         self._scanner, self._read = scanner, read
         self.roots = [Path(os.path.realpath(folder)) for folder in folders]
         self._prefixes = "|".join(re.escape(f"{root}{os.sep}") for root in self.roots)
+        self._prepared = KeptValues[PreparedDocument](PREPARED_BYTES)
         self._kept: dict[str, _Read] = {}  # in order of last use
         self._corpus = HeldTexts()  # the folder that was searched last
         self._reading = (
@@ -291,13 +293,23 @@ class Library:
             ]
             collection = corpus.collection
         results = self._scanner.scan_many(
-            [(question, each) for each in chosen],
+            [(question, self._prepare(document, alive)) for document in chosen],
             together=collection is None,
             collection=collection,
             progress=alive.scanned,
             cancelled=alive,
         )
         return list(zip(chosen, results, strict=True))
+
+    def _prepare(self, document: TextFile, alive: "_Alive") -> PreparedDocument:
+        """Prepare a document, or take it from an earlier question."""
+        content = (document.path, document.text, document.blocks, document.pages)
+        key = sha256(repr(content).encode()).hexdigest()
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._scanner.prepare(document, cancelled=alive)
+            self._prepared.put(key, prepared, prepared.nbytes)
+        return prepared
 
     def _found(
         self, question: str, documents: list[TextFile], notes: list[str], max_tokens: int, cursor: str,

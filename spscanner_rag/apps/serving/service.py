@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import numpy as np
 from fastapi import Request
 
-from spscanner_rag.apps.serving.kept_values import KeptValues
+from spscanner_rag.apps.kept_values import KeptValues
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.metrics import Metrics
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue

@@ -1,6 +1,6 @@
 """Values that are kept within a bound of memory."""
 
-from spscanner_rag.apps.serving.kept_values import KeptValues
+from spscanner_rag.apps.kept_values import KeptValues
 
 
 def test_what_is_values_is_bounded_and_the_latest() -> None:
