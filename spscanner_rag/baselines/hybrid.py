@@ -34,6 +34,15 @@ class Hybrid(Combined):
         "ranks", units with equal scores share their mean rank.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first scorer.
+
+    Examples
+    --------
+    >>> from spscanner_rag.baselines import BM25
+    >>> scorer = Hybrid([BM25(), BM25(k1=1.5)], fusion="ranks")
+    >>> text = "Ships leave at noon. The keeper signed it. Nobody waits."
+    >>> units = scorer.units_of(text)
+    >>> int(scorer.score_units("Who signed it?", text, units).argmax())
+    1
     """
 
     def __init__(
@@ -106,7 +115,10 @@ def _own_scores(
     cancelled: Cancelled,
     among: CollectionIndex | None,
 ) -> Iterable[Scores]:
-    """A baseline's raw scores, as its logits are not linear in them; else logits."""
+    """A baseline's raw scores, as its logits are not linear in them.
+
+    Else logits.
+    """
     if isinstance(scorer, Baseline):
         return scorer.raw_scores_among(requests, cancelled, among)
     return logits_of(scorer, requests, cancelled, among)

@@ -131,7 +131,10 @@ class RemoteScanner(Scorer):
             return dict(model)
 
     def served_model(self) -> Mapping[str, Any]:
-        """What the server says of its model; `RemoteError` if it cannot be reached."""
+        """What the server says of its model.
+
+        `RemoteError` if it cannot be reached.
+        """
         return self._model
 
     @property
@@ -149,8 +152,10 @@ class RemoteScanner(Scorer):
         plain = SentenceSegmenter()
         if self._model["segmenter"] == plain.name:
             return plain.segment(text)
-        most = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
-        with self._replied("POST", "/v1/segment", {"texts": [text]}, most) as reply:
+        most_bytes = _REPLY_BYTES + _CHARACTER_BYTES * len(text)
+        with self._replied(
+            "POST", "/v1/segment", {"texts": [text]}, most_bytes
+        ) as reply:
             (units,) = reply["units"]
             return _units(units, text)
 
@@ -223,8 +228,8 @@ class RemoteScanner(Scorer):
                 "collection": digest,
             }
             counts = [len(units) for _, _, units in batch]
-            most = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
-            reply = await self._ask("POST", "/v1/score", body, most)
+            most_bytes = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
+            reply = await self._ask("POST", "/v1/score", body, most_bytes)
             with self._checked("/v1/score"):
                 for values, count in zip(reply["logits"], counts, strict=True):
                     scores.append(UnitScores(checked_logits(self, values, count)))
@@ -282,22 +287,22 @@ class RemoteScanner(Scorer):
 
     @contextmanager
     def _replied(
-        self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
+        self, method: str, path: str, body: Body = None, most_bytes: int = _REPLY_BYTES
     ) -> Iterator[Any]:
         """Yield a reply.
 
         Errors in the block mean that its form is wrong, and become `RemoteError`.
         """
-        reply = self._wait(self._ask(method, path, body, most), never)
+        reply = self._wait(self._ask(method, path, body, most_bytes), never)
         with self._checked(path):
             yield reply
 
     async def _ask(
-        self, method: str, path: str, body: Body = None, most: int = _REPLY_BYTES
+        self, method: str, path: str, body: Body = None, most_bytes: int = _REPLY_BYTES
     ) -> Any:  # noqa: ANN401 - JSON
         """Send a request, again while the server is busy, and return the reply's JSON.
 
-        All attempts together may take `timeout` seconds, and a reply ``most`` bytes:
+        All attempts together may take `timeout` seconds, and a reply ``most_bytes``:
         the server is not trusted.
         """
         import httpx
@@ -321,7 +326,7 @@ class RemoteScanner(Scorer):
                 ) as client,
             ):
                 for attempt in range(self.retries + 1):
-                    answer, reply = await _reply(client, method, path, body, most)
+                    answer, reply = await _reply(client, method, path, body, most_bytes)
                     pause = _pause(attempt, answer.headers.get("retry-after"))
                     late = asyncio.get_running_loop().time() + pause > end
                     if (
@@ -405,14 +410,18 @@ def _address(url: str) -> str:
 
 
 async def _reply(
-    client: httpx.AsyncClient, method: str, path: str, body: bytes | None, most: int
+    client: httpx.AsyncClient,
+    method: str,
+    path: str,
+    body: bytes | None,
+    most_bytes: int,
 ) -> tuple[httpx.Response, bytes]:
     """Send once.
 
     ``ValueError`` for a reply that is compressed or longer than a valid one can be.
     """
     async with client.stream(method, path, content=body) as answer:
-        most = most if answer.is_success else _REPLY_BYTES
+        most_bytes = most_bytes if answer.is_success else _REPLY_BYTES
         encoding = answer.headers.get("content-encoding", "identity")
         if encoding != "identity":
             raise ValueError(
@@ -421,13 +430,13 @@ async def _reply(
         reply = bytearray()
         async for part in answer.aiter_raw():
             reply += part
-            if len(reply) > most:
+            if len(reply) > most_bytes:
                 break
-        if answer.is_success and len(reply) > most:
+        if answer.is_success and len(reply) > most_bytes:
             raise ValueError(
-                f"the reply is longer than {most} bytes, the most for a valid one"
+                f"the reply is longer than {most_bytes} bytes, the most for a valid one"
             )
-        return answer, bytes(reply[:most])
+        return answer, bytes(reply[:most_bytes])
 
 
 def _units(listed: Sequence[Sequence[Any]], text: str) -> list[Unit]:
@@ -475,7 +484,7 @@ def _pause(attempt: int, retry_after: str | None) -> float:
 
     Random, so that clients refused together do not retry together.
     """
-    seconds = 0.25 * 2**attempt
+    seconds: float = 0.25 * 2**attempt
     if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
         seconds = float(retry_after[:5])
     return min(seconds, 60.0) * random.uniform(1.0, 1.5)

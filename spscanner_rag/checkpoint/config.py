@@ -119,6 +119,15 @@ class ScannerSettings:
     """The settings with which a scanner reads documents.
 
     A ``ValueError`` names the key of ``config.json``.
+
+    Examples
+    --------
+    >>> settings = ScannerSettings(reanchor_tokens=5000)
+    >>> settings.segmenter, settings.window_tokens
+    ('sentence', None)
+    >>> ScannerSettings(window_tokens=0)
+    Traceback (most recent call last):
+    ValueError: spscanner.window_tokens is 0; expected null or a whole number of ...
     """
 
     # how a document is cut into units

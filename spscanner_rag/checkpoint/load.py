@@ -71,7 +71,14 @@ SCANNER: Final = Layout()
 
 @dataclass
 class Checkpoint:
-    """A loaded checkpoint."""
+    """A loaded checkpoint.
+
+    Examples
+    --------
+    >>> checkpoint = load_checkpoint()
+    >>> checkpoint.source, checkpoint.settings.segmenter, checkpoint.published
+    ('default', 'sentence', False)
+    """
 
     model: ScannerModel
     settings: ScannerSettings
@@ -124,6 +131,12 @@ def load_checkpoint(
     Raises `CheckpointError` like `load_model`, or if a tokenizer or word vectors are
     missing or damaged, or a file's SHA-256 is not that in ``config.json``. Its one line
     names the file and the tensor or key.
+
+    Examples
+    --------
+    >>> checkpoint = load_checkpoint()  # the bundled one, without a network
+    >>> checkpoint.tokenizer.get_vocab_size()
+    16384
     """
     folder = locate(name, **hub)
     files = current_files(folder)

@@ -76,6 +76,20 @@ def save_checkpoint(
     Raises `CheckpointError`, and writes nothing, if a weight is not finite or absurdly
     large, if model, settings, tokenizer, word vectors and encoder do not belong
     together, or if the folder cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from spscanner_rag.checkpoint.load import load_checkpoint
+    >>> from spscanner_rag.mamba2.config import Mamba2Config
+    >>> from spscanner_rag.mamba2.model import ScannerModel
+    >>> config = Mamba2Config(d_model=64, n_layer=1, vocab_size=16384)
+    >>> model = ScannerModel(config)
+    >>> tokenizer = load_checkpoint().tokenizer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_checkpoint(folder, model, ScannerSettings(), tokenizer)
+    ...     load_checkpoint(folder).model.config.d_model
+    64
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)

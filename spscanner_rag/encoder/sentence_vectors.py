@@ -21,8 +21,10 @@ class SentenceVectors(NamedTuple):
     >>> import numpy as np
     >>> from spscanner_rag.encoder.sentence_vectors import SentenceVectors
     >>> vectors = SentenceVectors.of(np.array([[3.0, 4.0], [1.0, 0.0]]))
-    >>> vectors.cosines(np.array([1.0, 0.0], np.float32)).round(1).tolist()
-    [0.6, 1.0]
+    >>> for cosine in vectors.cosines(np.array([1.0, 0.0], np.float32)):
+    ...     print(f"{cosine:.1f}")
+    0.6
+    1.0
     """
 
     rows: NDArray[np.int8]  # (sentences, width)

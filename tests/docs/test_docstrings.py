@@ -20,24 +20,7 @@ FLAGS = (
     doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 )
 
-# What the API reference lists and has no example yet.
-WITHOUT_EXAMPLE = frozenset(
-    {
-        "spscanner_rag.apps.compare.compare",
-        "spscanner_rag.baselines.bm25.BM25",
-        "spscanner_rag.baselines.hybrid.Hybrid",
-        "spscanner_rag.baselines.dense.Dense",
-        "spscanner_rag.baselines.propositions.Propositions",
-        "spscanner_rag.baselines.remote_scanner.RemoteScanner",
-        "spscanner_rag.baselines.cross_encoder.CrossEncoder",
-        "spscanner_rag.baselines.mamba_reranker.MambaReranker",
-        "spscanner_rag.checkpoint.config.ScannerSettings",
-        "spscanner_rag.checkpoint.load.Checkpoint",
-        "spscanner_rag.checkpoint.load.load_checkpoint",
-        "spscanner_rag.checkpoint.save.save_checkpoint",
-        "spscanner_rag.scan.prepared_document.PreparedDocument",
-    }
-)
+MISSING_EXTRA = re.compile(r"ImportError: .* needs .*: pip install .*")
 
 
 def modules_with_examples() -> Iterator[str]:
@@ -83,8 +66,10 @@ def test_examples_show_what_they_print(
     failures: list[str] = []
     for example in doctest.DocTestFinder(exclude_empty=True).find(module):
         runner.run(example, out=failures.append)
-    assert runner.tries > 0
-    assert not runner.failures, "".join(failures)
+    report = "".join(failures)
+    if missing := MISSING_EXTRA.search(report):
+        pytest.skip(missing[0])
+    assert not runner.failures, report
 
 
 @pytest.mark.parametrize("name", listed_names())
@@ -94,6 +79,4 @@ def test_what_the_reference_lists_has_an_example(name: str) -> None:
     docstrings = [inspect.getdoc(documented) or ""]
     if inspect.isclass(documented):
         docstrings += [inspect.getdoc(method) or "" for method in methods(documented)]
-    if name in WITHOUT_EXAMPLE:
-        return
     assert any(">>> " in docstring for docstring in docstrings)

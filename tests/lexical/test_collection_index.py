@@ -54,11 +54,14 @@ AROUND = MatchOptions(surroundings=True)
 def slow_soft(
     parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]
 ) -> list[float]:
-    return [
-        sum(rarity * max((slow_similarity(q, v) for v in re.findall(r"\w+", text.lower())), default=0)
-            for q, rarity in idf.items())
-        for text in windows(parts, reach)
-    ]  # fmt: skip
+    scores = []
+    for text in windows(parts, reach):
+        score = 0.0
+        for q, rarity in idf.items():
+            words = re.findall(r"\w+", text.lower())
+            score += rarity * max((slow_similarity(q, v) for v in words), default=0)
+        scores.append(score)
+    return scores
 
 
 def slow_similarity(q: str, v: str) -> float:

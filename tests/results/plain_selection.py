@@ -52,7 +52,7 @@ CONTEXT = st.integers(0, 4)
 
 @dataclass
 class PlainSelection:
-    """The rules of `ScanResult.select`, one sentence at a time, for additive counters."""
+    """The rules of `ScanResult.select`, a sentence at a time, for additive counters."""
 
     result: ScanResult
 
@@ -87,7 +87,10 @@ class PlainSelection:
         }
 
     def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
-        """Tokens of the longer form: one sentence per line, or sentences as in the text with gaps marked."""
+        """Tokens of the longer form.
+
+        One has a sentence per line, the other sentences as in the text, gaps marked.
+        """
         result, apart, as_it_stands = self.result, "", ""
         for place, number in enumerate(sorted(kept)):
             sentence = result.text[result.starts[number] : result.ends[number]]

@@ -1,4 +1,4 @@
-"""Evidence sentences inside retrieved chunks, by hand and against counting characters."""
+"""Evidence sentences inside retrieved chunks, against counting characters."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -72,7 +72,10 @@ def test_brute_force_agrees(texts: list[str], data: st.DataObject) -> None:
 def _values(
     texts: list[str], scores: np.ndarray, picks: list[int], diversity: float
 ) -> list[float]:
-    """The value of each pick when it was taken, so that ties by rounding do not count as differences."""
+    """The value of each pick when it was taken.
+
+    Ties by rounding then do not count as differences.
+    """
     return [
         diversity * scores[pick]
         - (1 - diversity)

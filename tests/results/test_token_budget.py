@@ -58,7 +58,10 @@ COUNTERS: list[Callable[[str], int]] = [
 def measured(
     result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]
 ) -> list[int]:
-    """Tokens of every form that a caller can get: passages joined, passages one by one, and the context."""
+    """Tokens of every form that a caller can get.
+
+    Passages joined, passages one by one, and the context.
+    """
     counts = []
     for order in ("document", "score"):
         for merge in (False, True):

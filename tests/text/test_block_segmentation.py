@@ -55,9 +55,7 @@ def test_a_fence_is_a_unit_and_a_long_one_is_cut_at_its_lines() -> None:
     assert "\n".join(pieces) == f"```\n{lines}\n```"
 
 
-def test_a_turn_is_a_unit_wherever_it_stands_and_a_long_one_is_cut_at_its_sentences() -> (
-    None
-):
+def test_a_turn_is_a_unit_and_a_long_one_is_cut_at_its_sentences() -> None:
     long, short = f"Ben: {' '.join(['It is late.'] * 30)}", "Ann: It rains. It snows."
     text = f"{long}\n{short}"
     spans = ((0, len(long)), (len(long) + 1, len(text)))
@@ -70,9 +68,9 @@ def test_a_turn_is_a_unit_wherever_it_stands_and_a_long_one_is_cut_at_its_senten
 
 
 def test_items_of_a_list_are_units() -> None:
-    assert [unit for unit, _ in shown("- one\n- two\n  goes on\n- three. Four here.")] == [
-        "- one", "- two\n  goes on", "- three.", "Four here."
-    ]  # fmt: skip
+    units = shown("- one\n- two\n  goes on\n- three. Four here.")
+    expected = ["- one", "- two\n  goes on", "- three.", "Four here."]
+    assert [unit for unit, _ in units] == expected
 
 
 def test_a_page_of_headings_is_not_one_unit() -> None:

@@ -38,7 +38,7 @@ def test_no_special_tokens_are_added() -> None:
 
 @pytest.fixture
 def panicking(tiny_tokenizer: Tokenizer) -> Tokenizer:
-    """A tokenizer that loads, but panics on any text, since its pieces have no length."""
+    """A tokenizer that loads, but panics on any text: its pieces have no length."""
     tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
     tokenizer.pre_tokenizer = pre_tokenizers.FixedLength(length=0)
     return tokenizer

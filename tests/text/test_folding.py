@@ -24,8 +24,10 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 IGNORABLE = [  # Default_Ignorable_Code_Point, as Unicode 16 lists it
-    *range(0xAD, 0xAE), 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810),
-    *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE10),
+    *range(0xAD, 0xAE), 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B,
+    0x1810),
+    *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x3164,
+    *range(0xFE00, 0xFE10),
     0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFF9), *range(0x1BCA0, 0x1BCA4),
     *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000),
 ]  # fmt: skip
@@ -123,7 +125,8 @@ def test_a_text_as_it_is_read(text: str, read: str) -> None:
 
 
 def test_divided_words_are_joined_by_what_the_document_has() -> None:
-    assert fold_texts(["The bishop conse-\ncrated it. ", "A well-\nknown, well-known man"]) == [
+    assert fold_texts(["The bishop conse-\ncrated it. ",
+    "A well-\nknown, well-known man"]) == [
         "The bishop consecrated\nit. ", "A well-known,\nwell-known man"
     ]  # fmt: skip
     assert index_words(["They conse-\ncrated it."]).vocabulary == [

@@ -1,4 +1,4 @@
-"""Telling a text's language by its words, and the effects on words, statistics and saved indexes."""
+"""Telling a text's language by its words, and what follows from it."""
 
 import json
 from pathlib import Path

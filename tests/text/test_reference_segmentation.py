@@ -1,4 +1,4 @@
-"""The units of the published scanners: the original's on its own vectors, and exact spans on any text."""
+"""The units of published scanners: the original's, and exact spans on any text."""
 
 import json
 import os

@@ -13,14 +13,19 @@ from spscanner_rag.text.segmentation import SentenceSegmenter, Unit
 from tests.fakes import squeezed
 
 HARD_PARTS = [
-    "A cat sat. ", "Dr. ", "e.g. ", "2.1 ", "\n3. ", "“Why?” ", '"No." ', "(so. ", "…", ".", ",", "a", "é",
+    "A cat sat. ", "Dr. ", "e.g. ", "2.1 ", "\n3. ", "“Why?” ", '"No." ', "(so. ", "…",
+    ".", ",", "a", "é",
     "e\u0301",
-    " ", "  ", "\t", "\n", "\n\n", "\r\n", "\r\n\r\n", "\n \n", "\x0b", "\x0c", "\x1c", "\x85", "\xa0",
+    " ", "  ", "\t", "\n", "\n\n", "\r\n", "\r\n\r\n", "\n \n", "\x0b", "\x0c", "\x1c",
+    "\x85", "\xa0",
     "\u2028",
-    "\u3000", "\u200b", "\u200d", "\ufeff", "\u202e", "\x00", "\ud800", "\udfff", "😀", "👩\u200d👩\u200d👧",
+    "\u3000", "\u200b", "\u200d", "\ufeff", "\u202e", "\x00", "\ud800", "\udfff", "😀",
+    "👩\u200d👩\u200d👧",
     "🇩🇪", "👍🏽",
-    "שלום. ", "ثم ذهب؟ ", "東京。", "नमस्ते। ", "각", "ᄀ\u1161\u11a8", "\u0301" * 40, "x" * 90, " " * 70,
-    "so, ", "so; ", ",;", "word ", ".) ", '." ', "! ", "\u2003", "x" * 1100, "five words are in here " * 11,
+    "שלום. ", "ثم ذهب؟ ", "東京。", "नमस्ते। ", "각", "ᄀ\u1161\u11a8", "\u0301" * 40,
+    "x" * 90, " " * 70,
+    "so, ", "so; ", ",;", "word ", ".) ", '." ', "! ", "\u2003", "x" * 1100,
+    "five words are in here " * 11,
 ]  # fmt: skip
 any_text = st.one_of(
     st.text(st.characters(codec=None), max_size=60),
@@ -29,9 +34,10 @@ any_text = st.one_of(
 
 
 def assert_exact(text: str, units: list[Unit], *, reads_all: bool = True) -> None:
-    """Spans are trimmed, ordered, disjoint and hold every visible character, which is also what the model reads.
+    """Spans are trimmed, ordered and disjoint, and hold every visible character.
 
-    Joined they are the text if white space is read as it is.
+    That is also what the model reads. Joined they are the text if white space is read
+    as it is.
     """
     position = 0
     for unit in units:

@@ -1,4 +1,4 @@
-"""Where sentences end: notes, citations, clauses, lists, conversations, log lines, German statutes."""
+"""Where sentences end: notes, citations, clauses, lists, logs, German statutes."""
 
 import pytest
 
@@ -244,7 +244,8 @@ def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mark",
-    ["- a. B\n", "- a\nB\n", "A: ", "A:\n", "A: b\n", "[0:01] a\n", "x.1 ", "1. A; ", "a.)))) ", "Fig. ",
+    ["- a. B\n", "- a\nB\n", "A: ", "A:\n", "A: b\n", "[0:01] a\n", "x.1 ", "1. A; ",
+     "a.)))) ", "Fig. ",
      "\n1. ", "al. [", "p. 1. A", "(A. ", "| a ", "a,b\n", "a. b ",
      "… A", ".**", "xy.1,1,1,", "12:3", "A B C D ", "- " + "a. " * 9],
 )  # fmt: skip

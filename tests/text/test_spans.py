@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from spscanner_rag.text.spans import cut_long_span, trim_span
 
 JOINED = [
-    "\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8", "👍🏽", "❤\ufe0f", "षि",
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8",
+    "👍🏽", "❤\ufe0f", "षि",
     "🏴\U000e0067\U000e0062\U000e007f",
 ]  # fmt: skip
 any_text = st.one_of(

@@ -1,4 +1,4 @@
-"""Token counters: a callable of the caller's, or a tiktoken encoding without a network."""
+"""Token counters: a callable, or a tiktoken encoding without a network."""
 
 import os
 import sys

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.text.hard_texts import any_text
 from tokenizers import (
     Regex,
     Tokenizer,
@@ -19,6 +18,7 @@ from spscanner_rag.text.tokenization import (
     encode_question,
     tokenize_units,
 )
+from tests.text.hard_texts import any_text
 from tests.text.tokenizers_of_all_kinds import KINDS, as_units
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.hard_texts import any_text
 from tokenizers import (
     Tokenizer,
     models,
@@ -20,6 +19,7 @@ from spscanner_rag.text.tokenization import (
     tokenize_units,
 )
 from spscanner_rag.text.tokenization_in_parts import LONGEST_PART
+from tests.text.hard_texts import any_text
 from tests.text.tokenizers_of_all_kinds import KINDS, PROSE, as_units
 
 
@@ -147,7 +147,8 @@ text = Path(sys.argv[2]).read_text(encoding="utf-8")
 
 def read(characters):
     document = (text * (characters // len(text) + 1))[:characters]
-    read = Reading(tokenizer, SentenceSegmenter(), ScannerSettings(match=True, prior=True))
+    settings = ScannerSettings(match=True, prior=True)
+    read = Reading(tokenizer, SentenceSegmenter(), settings)
     asked = read.pair("Who is it?", read.prepare(document)).sequence()
     assert len(asked.input_ids) > characters / 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

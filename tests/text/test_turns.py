@@ -9,37 +9,45 @@ from tests.fakes import EQUAL
 
 TALKS = {
     "time and name": (
-        ["[10:31] Olga: We sold it.", "[10:33] Jon P. Berg: For how much?", "[10:40] Olga: Ten marks.\nOnly ten."],
+        ["[10:31] Olga: We sold it.", "[10:33] Jon P. Berg: For how much?",
+         "[10:40] Olga: Ten marks.\nOnly ten."],
         ["10:31 Olga", "10:33 Jon P. Berg", "10:40 Olga"],
     ),
     "a phone's chat": (
-        ["3/5/2024, 10:31 PM - Olga: Sold.", "3/5/2024, 10:33 PM - ~ Jo: O.", "4/5/2024, 7:00 AM - Olga: I."],
+        ["3/5/2024, 10:31 PM - Olga: Sold.", "3/5/2024, 10:33 PM - ~ Jo: O.",
+         "4/5/2024, 7:00 AM - Olga: I."],
         ["3/5/2024, 10:31 PM Olga", "3/5/2024, 10:33 PM Jo", "4/5/2024, 7:00 AM Olga"],
     ),
     "name and time in brackets": (
-        ["Olga (00:12):\nWe sold it.", "Jon Berg (00:19):\nFor how much?\nAnd when?", "Olga (01:07):\nTen marks."],
+        ["Olga (00:12):\nWe sold it.", "Jon Berg (00:19):\nFor how much?\nAnd when?",
+         "Olga (01:07):\nTen marks."],
         ["00:12 Olga", "00:19 Jon Berg", "01:07 Olga"],
     ),
     "name and time above": (
-        ["Olga Berg  10:31 AM\nWe sold it.", "Jon  10:33 AM\nOh.", "Olga Berg  10:34 AM\nYes."],
+        ["Olga Berg  10:31 AM\nWe sold it.", "Jon  10:33 AM\nOh.",
+         "Olga Berg  10:34 AM\nYes."],
         ["10:31 AM Olga Berg", "10:33 AM Jon", "10:34 AM Olga Berg"],
     ),
     "time and name above": (
         ["00:01:02 Olga\nWe sold it.", "00:01:09 Jon\nOh.", "00:01:15.250 Olga\nYes."],
         ["00:01:02 Olga", "00:01:09 Jon", "00:01:15.250 Olga"],
     ),
-    "times alone": (["0:01\nWe sold it.", "0:07\nFor ten.", "0:12\nMarks."], ["0:01", "0:07", "0:12"]),
+    "times alone": (["0:01\nWe sold it.", "0:07\nFor ten.", "0:12\nMarks."], ["0:01",
+    "0:07", "0:12"]),
     "relay chat": (
-        ["[10:31] <@olga> We sold it.", "[10:32] * jon sits down", "[10:33] <+jon_> Oh."],
+        ["[10:31] <@olga> We sold it.", "[10:32] * jon sits down",
+         "[10:33] <+jon_> Oh."],
         ["10:31 olga", "10:32 jon", "10:33 jon_"],
     ),
     "a meeting's chat": (
-        ["10:31:05 From Olga Berg to Everyone: We sold it.", "10:31:09 From  Jon to Olga Berg: Oh.",
+        ["10:31:05 From Olga Berg to Everyone: We sold it.",
+         "10:31:09 From  Jon to Olga Berg: Oh.",
          "10:32:00 From Olga Berg to Everyone: Yes."],
         ["10:31:05 Olga Berg", "10:31:09 Jon", "10:32:00 Olga Berg"],
     ),
     "names alone": (
-        ["Olga: We sold it.", "Jon: For how much?", "Olga: Ten marks.\nOnly ten.", "Jon: Oh."],
+        ["Olga: We sold it.", "Jon: For how much?", "Olga: Ten marks.\nOnly ten.",
+         "Jon: Oh."],
         ["Olga", "Jon", "Olga", "Jon"],
     ),
 }  # fmt: skip
@@ -82,7 +90,8 @@ def test_a_paragraph_of_a_turn_without_times_is_read_with_its_speaker() -> None:
     "text",
     [
         "",
-        "We met at 10:31 and left. Olga: she paid.\nIt rained.\nThe train left at 11:15.",
+        "We met at 10:31 and left. Olga: she paid.\nIt rained.\n"
+        "The train left at 11:15.",
         # a form, not a conversation
         "Name: Olga\nBorn: 1911\nPlace: Riga\nTrade: miller\nWife: none",
         # two lines are not yet a conversation

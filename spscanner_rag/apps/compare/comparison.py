@@ -71,6 +71,18 @@ def compare(
         For an empty query, no or too many retrievers, a ``top_k`` out of range,
         evidence outside the text, or a scorer that does not return one finite number
         for each unit.
+
+    Examples
+    --------
+    >>> from spscanner_rag.baselines import BM25
+    >>> text = "Ships leave at noon. The keeper signed it. Nobody waits."
+    >>> scorers = {"bm25": BM25(), "bm25, longer": BM25(b=0.2)}
+    >>> comparison = compare("Who signed it?", text, scorers, top_k=1, count_tokens=len)
+    >>> for retrieval in comparison.retrievals:
+    ...     pick = retrieval.picks[0]
+    ...     print(f"{retrieval.name}: {text[pick.start : pick.end]}")
+    bm25: The keeper signed it.
+    bm25, longer: The keeper signed it.
     """
     (found,) = compare_together(
         query,
