@@ -1,4 +1,4 @@
-"""Properties of all four classes: selection, results, refusals, no side effects, waiting and copies."""
+"""All four classes: selection, results, refusals, no side effects, waiting, copies."""
 
 import asyncio
 import contextvars
@@ -112,9 +112,17 @@ def test_metadata_are_kept_and_copied_and_no_input_changes(
         ("score", "document"), (False, True), (False, True), (0, 2), (None, 40)
     ):
         made = host.of(
-            DOCS, scorer=WordScorer(), order=order, merge_adjacent=merge, keep_retrieval_score=keep, k=3,
-            context_sentences=context, max_tokens=budget, k_per_document=2, return_nodes=mode,
-        )  # fmt: skip
+            DOCS,
+            scorer=WordScorer(),
+            order=order,
+            merge_adjacent=merge,
+            keep_retrieval_score=keep,
+            k=3,
+            context_sentences=context,
+            max_tokens=budget,
+            k_per_document=2,
+            return_nodes=mode,
+        )
         results = host.call(made, QUERY, given)
         for each in map(host.found, results):
             source = next(doc for doc in DOCS if doc.id == each.id.split(":")[0])
@@ -389,7 +397,8 @@ def test_a_value_out_of_range_is_refused_by_name(
         ({"model": "a", "scorer": Uncounted()}, "got model and scorer"),
         (
             {"scorer": object()},
-            "scorer is object; expected a scorer: subclass spscanner_rag.scorers.Scorer",
+            "scorer is object; expected a scorer: subclass"
+            " spscanner_rag.scorers.Scorer",
         ),
         (
             {"scorer": Uncounted(), "max_tokens": 9},

@@ -1,4 +1,4 @@
-"""Files that `spscanner_rag.files.read` reads, in both frameworks, as their documentation pages do it."""
+"""Files that `spscanner_rag.files.read` reads, in both frameworks."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Properties of both retrievers: the documents they hold, which of them they read, changes, folders."""
+"""Both retrievers: the documents they hold and read, changes, folders."""
 
 import copy
 import json
@@ -161,7 +161,7 @@ def test_what_is_no_filter_is_refused(host: Holding) -> None:
 @pytest.mark.slow
 @both_retrievers
 def test_what_no_document_says_is_not_guessed(host: Holding, reader: Reader) -> None:
-    """A large document is not read for a word that every document has, but for one that only it has."""
+    """A large document is read only for a word that no other document has."""
     large = Doc(("river " * 99 + "mill. ") * 5_000, "large", {"n": -1})  # 3 MB
     tiny = [
         Doc(f"Note {number} on the viper.", None, {"n": number})

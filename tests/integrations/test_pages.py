@@ -1,4 +1,4 @@
-"""Pages as both frameworks' readers return them: one document, without running headers and footers."""
+"""Pages as readers return them: one document, without headers and footers."""
 
 import re
 from collections.abc import Sequence
@@ -194,7 +194,7 @@ def test_pages_of_two_files_are_two_documents(host: Host) -> None:
 def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span(
     host: Any,
 ) -> None:
-    """Its text is not all on the given page, and an offset into something else is not an offset."""
+    """Its text is not all on that page, and other offsets are none."""
     options: dict[str, Any] = {
         "scorer": Uncounted(),
         "order": "document",

@@ -1,4 +1,4 @@
-"""A corpus in a folder: read back unchanged, whole or not at all, and refused by name if it is not ours."""
+"""A corpus in a folder: read back unchanged or not at all, and refused if foreign."""
 
 import json
 import os

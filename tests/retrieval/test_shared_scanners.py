@@ -1,4 +1,4 @@
-"""Scanners loaded once for equal arguments, tokens that stay hidden, and early refusals."""
+"""Scanners loaded once for equal arguments."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ SECRET = "hf_not_to_be_shown"
 
 
 class Loads:
-    """Stands in for `Scanner.from_pretrained`: counts its calls and returns a new object each time."""
+    """Stands in for `Scanner.from_pretrained`, and counts its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[object, dict[str, Any]]] = []

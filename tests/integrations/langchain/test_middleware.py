@@ -1,4 +1,4 @@
-"""The middleware in a real agent: a scripted model, tools with long results, a checkpointer."""
+"""The middleware in an agent: a scripted model, long results, a checkpointer."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""LangChain's retrievers that merge several results recognize a hit that is in two of them."""
+"""LangChain's retrievers that merge results recognize a hit that is in two."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""LangChain's own standard tests for retrievers, with sockets disabled as in all tests."""
+"""LangChain's own standard tests for retrievers, with sockets disabled."""
 
 from pathlib import Path
 from typing import Any

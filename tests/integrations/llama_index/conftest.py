@@ -1,4 +1,4 @@
-"""A scorer without a model, documents with their chunks, and a recorder of events and spans."""
+"""A scorer without a model, documents with chunks, and a recorder of events."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -20,15 +20,21 @@ from tests.retrieval.searching import forget_shared_scanners
 
 QUERY = "Who signed the treaty with the captain?"
 LIGHTHOUSE = """\
-The keeper of the lighthouse wrote the date in his book. He signed the treaty with the captain in May.
-The ship left the harbour with three crates of tea. Nobody on the quay asked where it went.
+The keeper of the lighthouse wrote the date in his book. He signed the treaty with the \
+captain in May.
+The ship left the harbour with three crates of tea. Nobody on the quay asked \
+where it went.
 
-The well on the island was dry. They left because the winter had been long. A report was written later.
-It said that the harbour must be widened. The bell rang twice, then the rain began to fall on the roofs.
+The well on the island was dry. They left because the winter had been long. A report \
+was written later.
+It said that the harbour must be widened. The bell rang twice, then the rain began to \
+fall on the roofs.
 """
 HARBOUR = """\
-The council met in the town hall on a Monday. The treaty was read aloud by the clerk. Two members slept.
-The harbour was widened in 1911. The ship never came back to the harbour. The keeper retired to the hills.
+The council met in the town hall on a Monday. The treaty was read aloud by the \
+clerk. Two members slept.
+The harbour was widened in 1911. The ship never came back to the harbour. The \
+keeper retired to the hills.
 """
 
 

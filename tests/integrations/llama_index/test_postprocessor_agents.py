@@ -1,4 +1,4 @@
-"""The recipes for agents and for ingestion, in LlamaIndex's own workflow and pipeline, with a scripted model."""
+"""The recipes for agents and for ingestion, with a scripted model."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Spans index the original document, and scores are those of the whole text, however the text was cut."""
+"""Spans and scores are those of the whole document, however the text was cut."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whole nodes and pruned nodes instead of sentences, and the scores that results carry."""
+"""Whole nodes and pruned nodes instead of sentences, and the scores of results."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The retriever: what it holds, how a first stage narrows its search, and its results."""
+"""The retriever: what it holds, its first stage, and its results."""
 
 import asyncio
 from typing import Any

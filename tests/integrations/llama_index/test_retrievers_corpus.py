@@ -1,4 +1,4 @@
-"""The retriever over many documents: which it reads, filters, changes, persist and load."""
+"""The retriever over many documents: what it reads, filters, changes, folders."""
 
 import pickle
 from pathlib import Path

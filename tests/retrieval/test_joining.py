@@ -1,4 +1,4 @@
-"""Pieces joined and mapped back: whole documents, chunks, overlaps, gaps, wrong offsets, given sources."""
+"""Pieces joined and mapped back: documents, chunks, overlaps, gaps, sources."""
 
 import random
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval import Piece, join_pieces, page_number
+from spscanner_rag.retrieval import Piece, join_pieces
 from spscanner_rag.retrieval.chunk_joining import LARGEST_WHITE_GAP
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
 from spscanner_rag.retrieval.joined_text_builder import JoinedTextBuilder
-from spscanner_rag.retrieval.reading_order import in_reading_order
 from tests.fakes import squeezed
 
 SOURCE = "doc"
@@ -36,7 +35,7 @@ def texts_of(text: JoinedText) -> list[str]:
 
 
 def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
-    """Properties of any pieces: runs and separators make the text, and pieces lie at their stated places."""
+    """Runs and separators make the text, and pieces lie at their stated places."""
     assert RUN_SEPARATOR.join(texts_of(text)) == text.text
     assert list(text.placed) == sorted(text.placed)
     end = -len(RUN_SEPARATOR)
@@ -79,7 +78,7 @@ def check_places(
     sources: Mapping[Hashable, str],
     seed: int,
 ) -> list[Place]:
-    """Every place indexes the piece and the source, except in white space that fills gaps between pieces."""
+    """Every place indexes the piece and the source, except in white space of gaps."""
     places = []
     for start, end in spans_of(text, seed):
         place = text.place(start, end)
@@ -94,7 +93,10 @@ def check_places(
         assert place.source == pieces[place.piece_number].source
         span = text.text[start:end]
         if place.piece_start is not None:
-            assert pieces[place.piece_number].text[place.piece_start : place.piece_end] == span
+            assert (
+                pieces[place.piece_number].text[place.piece_start : place.piece_end]
+                == span
+            )
         if place.source_start is not None:
             assert place.source_start >= 0
             stands = sources[place.source][place.source_start : place.source_end]
@@ -119,7 +121,11 @@ WORDS = st.one_of(
         ]
     ),
 )
+
+
 DOCUMENTS = st.lists(WORDS, max_size=25).map("".join)
+
+
 SEEDS = st.integers(0, 2**32)
 
 
@@ -226,9 +232,9 @@ def test_where_two_contradict_each_other_no_offset_counts() -> None:
     )
     assert texts_of(text) == ["The captain left at dawn.", "Nobody signed.", "A well."]
     places = [text.place(run.start, run.end) for run in text.runs]
-    assert [(place.source_start, place.piece_number, place.piece_start) for place in places] == [
-        (None, 0, 0), (None, 1, 0), (None, 2, 0)
-    ]  # fmt: skip
+    assert [place.piece_number for place in places] == [0, 1, 2]
+    assert [place.piece_start for place in places] == [0, 0, 0]
+    assert [place.source_start for place in places] == [None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -307,6 +313,8 @@ FACTS = [
     f"Barge number {n} carried {7 * n + 30} casks of {w} oil."
     for n, w in enumerate(["lamp", "fish", "nut"] * 6)
 ]
+
+
 LEDGER = " ".join(FACTS)
 
 
@@ -408,7 +416,7 @@ def test_equal_chunks_stand_each_at_its_own_place() -> None:
 def test_the_cost_of_many_pieces(
     monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool
 ) -> None:
-    """Characters copied in joining, and pieces examined in placing, grow only with the text."""
+    """Copied characters and examined pieces grow only with the text."""
     copied = 0
     take = JoinedTextBuilder._slice
 
@@ -436,85 +444,6 @@ def test_the_cost_of_many_pieces(
         for start in range(0, len(text.text) - 20, 20)
     )
     assert whole_too or sum(near) <= len(text.text)
-
-
-# The order of pieces of one source: by offset, by link, as given
-
-
-def at(
-    key: str,
-    start: int | None = None,
-    previous: str | None = None,
-    following: str | None = None,
-) -> Piece:
-    return Piece(
-        text="", key=key, source=SOURCE, start=start, previous=previous, next=following
-    )
-
-
-def order(*pieces: Piece) -> list[str]:
-    return [pieces[number].key for number in in_reading_order(dict(enumerate(pieces)))]
-
-
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        ([], ""),
-        ([at("a", 5), at("b", 0), at("c", 5)], "bac"),  # equal ones in the given order
-        ([at("c", previous="b"), at("b", previous="a"), at("a")], "abc"),
-        ([at("x"), at("b", previous="a"), at("y"), at("a")], "xaby"),
-        (
-            [at("b", following="x"), at("a", following="b"), at("c", previous="gone")],
-            "abc",
-        ),
-        ([at("c", 90), at("b", previous="a"), at("a", 10)], "abc"),
-        ([at("x"), at("c", 90, previous="b"), at("b"), at("a", 10)], "abcx"),
-        (
-            [at("b", 50), at("a", 9, previous="b"), at("u", previous="b")],
-            "abu",
-        ),  # offsets before links
-        (
-            [
-                at("a", 0, following="u"),
-                at("u", following="c"),
-                at("c", 50),
-                at("b", 25),
-            ],
-            "aubc",
-        ),
-        (
-            [at("a", following="b"), at("b", following="c"), at("c", following="a")],
-            "abc",
-        ),  # a circle
-        (
-            [at("a", following="b"), at("b", following="c"), at("c", following="b")],
-            "abc",
-        ),
-        ([at("a", following="c"), at("b", following="c"), at("c")], "acb"),
-        ([at("k", 7), at("k"), at("k", following="k")], "kkk"),
-    ],
-)
-def test_order(pieces: list[Piece], expected: str) -> None:
-    assert order(*pieces) == list(expected)
-
-
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
-        *((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
-        *(
-            (True, None),
-            (False, None),
-            (None, None),
-            ("iv", None),
-            ("", None),
-            ("1-2", None),
-        ),
-        *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None)),
-    ],
-)
-def test_page_number(value: object, number: float | None) -> None:
-    assert page_number({"page": value}, ["page"]) == number
 
 
 @pytest.mark.parametrize("largest", [10**10, 1])

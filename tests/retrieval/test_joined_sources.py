@@ -1,4 +1,4 @@
-"""Pages of one document: sentences over page breaks, running lines, and spans that stay exact."""
+"""Pages of one document: sentences over page breaks, running lines, exact spans."""
 
 import random
 from collections.abc import Hashable
@@ -103,7 +103,7 @@ FOOTERS = st.sampled_from(["", "\n{}", "\nReport\n", "\n\n{} of 9\n"])
 def test_every_part_of_every_sentence_stands_in_its_page(
     words: list[list[str]], header: str, footer: str, size: int, overlap: int, seed: int
 ) -> None:
-    """Pages, whole or cut at random places: spans are exact, and no text is lost or repeated."""
+    """Pages, whole or cut: spans are exact, and no text is lost or repeated."""
     generator = random.Random(seed)
     pages = {
         number: header.format(number) + " ".join(own) + footer.format(number)
@@ -140,7 +140,9 @@ def test_every_part_of_every_sentence_stands_in_its_page(
         assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]
         for place in parts:
             if place.piece_start is not None:
-                own = pieces[place.piece_number].text[place.piece_start : place.piece_end]
+                own = pieces[place.piece_number].text[
+                    place.piece_start : place.piece_end
+                ]
                 assert own == pages[place.source][place.source_start : place.source_end]
         for place, part in zip(parts, stand, strict=True):
             seen[place.source] = seen.get(place.source, "") + "".join(part.split())

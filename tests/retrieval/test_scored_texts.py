@@ -1,10 +1,6 @@
-"""Search over joined texts: like the scanner on one document, limits over several, no match across a break."""
+"""Joined texts scored: like one scan, limits over several, no match over a break."""
 
-import asyncio
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +12,6 @@ from numpy.typing import NDArray
 
 from spscanner_rag.retrieval import Piece, join_pieces
 from spscanner_rag.retrieval.hits import Hit
-from spscanner_rag.retrieval.worker_threads import AT_ONCE, off_loop
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled, Scorer, UnitScores, never
 from spscanner_rag.text.blocks import Block
@@ -25,11 +20,15 @@ from tests.fakes import EQUAL, ScoredBy
 from tests.retrieval.searching import best_first, joined, search
 
 QUERY = "Who signed the treaty?"
+
+
 STORY = """\
-The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and the captain left.
+The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and the \
+captain left.
 "Who signed it?" she asked; nobody answered. Dr. Smith's report was 400 pages long!
 
-Why did they leave the island? Because the well was dry, and because the winter had been long.
+Why did they leave the island? Because the well was dry, and because the winter had \
+been long.
 The bell rang twice. Then the rain began. The council had ordered a report in 1908.
 """
 
@@ -65,9 +64,6 @@ class Words(Scorer):
 
 def found(hits: Sequence[Hit]) -> list[str]:
     return [hit.text for hit in hits]
-
-
-# One whole document: the scanner's own selection
 
 
 SELECTIONS = st.fixed_dictionaries(
@@ -232,77 +228,3 @@ def test_cancelled_between_batches_that_do_not_ask() -> None:
             cancelled=lambda: bool(done),
         )
     assert done == [1]
-
-
-# Blocking calls beside an event loop: context, errors, cancellation, threads, several
-# loops, forks
-
-PATIENCE = 20.0
-"""Seconds that a test waits for something that must come at once."""
-
-
-async def test_few_run_at_once_and_the_waiting_take_no_thread() -> None:
-    running, most, begun = 0, 0, 0
-    lock, release = threading.Lock(), threading.Event()
-
-    def call(cancelled: Callable[[], bool]) -> None:
-        nonlocal running, most, begun
-        with lock:
-            running, begun = running + 1, begun + 1
-            most = max(most, running)
-        assert release.wait(PATIENCE)
-        with lock:
-            running -= 1
-
-    tasks = [asyncio.ensure_future(off_loop(call)) for _ in range(64)]
-    while begun < AT_ONCE:
-        await asyncio.sleep(0.001)
-    # asyncio's own threads stay free for other calls, all of them
-    others = await asyncio.wait_for(
-        asyncio.gather(*(asyncio.to_thread(threading.get_ident) for _ in range(64))),
-        PATIENCE,
-    )
-    assert len(others) == 64
-    assert begun == AT_ONCE
-    cancelled = tasks[-20:]
-    for task in cancelled:
-        task.cancel()
-    await asyncio.wait(cancelled)
-    release.set()
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(result) for result in results[-20:]] == [asyncio.CancelledError] * 20
-    assert results[:-20] == [None] * 44
-    assert most == AT_ONCE
-    assert begun == 44  # calls that were cancelled while waiting never began
-
-
-FORK = """
-import asyncio, os, sys, threading
-from spscanner_rag.retrieval.worker_threads import off_loop
-
-async def main():
-    return await off_loop(lambda cancelled: threading.current_thread().name)
-
-asyncio.run(main())  # the threads are up
-child = os.fork()
-if not child:
-    asyncio.run(main())
-    os._exit(7)
-_, status = os.waitpid(child, 0)
-asyncio.run(main())
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
-def test_works_in_a_fork() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FORK], timeout=60, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (7, "")
-
-
-def test_the_api_comes_without_torch() -> None:
-    code = "import sys, spscanner_rag.retrieval; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("False\n", "")

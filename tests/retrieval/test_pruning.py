@@ -22,7 +22,7 @@ TEXT = (
 
 
 class ByWord(Scorer):
-    """A logit for the number of query words in a sentence, and lower for later sentences."""
+    """The logit is the number of query words, and lower for later sentences."""
 
     def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
         own = [text[unit.start : unit.end].split() for unit in units]
@@ -103,7 +103,7 @@ def test_a_piece_whose_white_space_differs_from_the_source() -> None:
 
 @st.composite
 def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
-    """A document cut into overlapping chunks at random places, with or without offsets."""
+    """A document cut into overlapping chunks, with or without offsets."""
     words = st.sampled_from(
         "The harbour bell. ship, x? (a) Dr. 東京 \n \n\n \ud800".split(" ")
     )

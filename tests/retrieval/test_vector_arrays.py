@@ -1,0 +1,29 @@
+"""Arrays of vectors that do not fit together are refused."""
+
+import numpy as np
+import pytest
+
+from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.retrieval.held_texts import HeldTexts
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("vector_rows", np.zeros((3, 4), np.int8)),
+        ("vector_rows", np.zeros((6, 4), np.float32)),
+        ("vector_rows", np.zeros(6, np.int8)),
+        ("vector_scales", np.zeros(3, np.float16)),
+        ("vector_counts", np.array([6], np.int64)),
+        ("vector_counts", np.array([7, -1, 0, 0], np.int64)),
+        ("vector_counts", np.array([2, 2, 1, 0], np.int64)),
+    ],
+)
+def test_misfit_arrays_are_refused(
+    corpus: HeldTexts, meaning: Meaning, name: str, array: np.ndarray
+) -> None:
+    corpus.encode(meaning, range(4))
+    arrays = corpus.to_arrays()
+    assert HeldTexts.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
+    with pytest.raises(ValueError, match="vectors"):
+        HeldTexts.from_arrays(arrays | {name: array})
