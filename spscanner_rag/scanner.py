@@ -463,7 +463,10 @@ class Scanner(Scorer):
 
     @property
     def unit_name(self) -> str | None:
-        """The name of its segmenter; "sentence" also for a published scanner's."""
+        """The name of its segmenter.
+
+        "sentence" also for a published scanner's.
+        """
         return unit_name_of(self.reading.segmenter)
 
     @property
@@ -509,7 +512,10 @@ class Scanner(Scorer):
 
     @property
     def meaning(self) -> Meaning | None:
-        """The encoder and the weights of its cosines; None without an encoder."""
+        """The encoder and the weights of its cosines.
+
+        None without an encoder.
+        """
         return self.reading.meaning
 
     @property

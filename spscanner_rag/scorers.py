@@ -182,17 +182,25 @@ class Scorer(ABC):
 
     @cached_property
     def name(self) -> str:
-        """The name in tables and messages; by default the class's, in lower case."""
+        """The name in tables and messages.
+
+        By default the class's, in lower case.
+        """
         return type(self).__name__.lower()
 
     @property
     def unit_name(self) -> str | None:
-        """What it ranks, such as "sentence" or "chunk:150"; None if it is unknown."""
+        """What it ranks, such as "sentence" or "chunk:150".
+
+        None if it is unknown.
+        """
         return None
 
     @property
     def segmenter(self) -> Segmenter | None:
-        """What cuts sentences as it was trained to read them; None if any will do.
+        """What cuts sentences as it was trained to read them.
+
+        None if any will do.
 
         The default is that of the first of its `scorers` that has one.
         """
@@ -203,7 +211,9 @@ class Scorer(ABC):
 
     @property
     def count_tokens(self) -> CountTokens | None:
-        """Counts tokens for budgets; None if it has no tokenizer.
+        """Counts tokens for budgets.
+
+        None if it has no tokenizer.
 
         A subclass may define it as a method, ``count_tokens(text)``.
         """
@@ -229,7 +239,10 @@ class Scorer(ABC):
 
     @property
     def meaning(self) -> "Meaning | None":
-        """The encoder of sentences and the weights of its cosines; None without one."""
+        """The encoder of sentences and the weights of its cosines.
+
+        None without one.
+        """
         return None
 
     @property
@@ -239,12 +252,17 @@ class Scorer(ABC):
 
     @property
     def calls_at_once(self) -> int | None:
-        """How many asynchronous calls may wait for it; None if it computes here."""
+        """How many asynchronous calls may wait for it.
+
+        None if it computes here.
+        """
         return None
 
 
 def unit_name_of(unit: str | Segmenter) -> str | None:
-    """Return the name of units, or of what cuts them; None if that has no name.
+    """Return the name of units, or of what cuts them.
+
+    None if that has no name.
 
     The sentences of a published scanner are sentences.
 

@@ -110,7 +110,10 @@ class Baseline(Scorer):
         return self.raw_scores_many(requests, cancelled, **options)
 
     def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
-        """Cut a text into the units to score; ``blocks`` matter for sentences alone."""
+        """Cut a text into the units to score.
+
+        ``blocks`` matter for sentences alone.
+        """
         segmenter = segmenter_of(self.unit)
         if blocks and self.unit == "sentence":
             return segment_blocks(text, blocks, segmenter.segment)

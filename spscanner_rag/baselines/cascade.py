@@ -117,8 +117,8 @@ class Cascade(Combined):
         """The scores of texts with the same query, (units,) each."""
         first, second = self.scorers
         if self.tokens is not None:
-            read = self._key_block_requests(requests, cancelled)
-            return apart(joined(logits_of(second, read, cancelled)), requests)
+            key_blocks = self._key_block_requests(requests, cancelled)
+            return apart(joined(logits_of(second, key_blocks, cancelled)), requests)
         first_logits = joined(logits_of(first, requests, cancelled, collection))
         chosen = np.zeros(len(first_logits), bool)
         chosen[rank(first_logits)[: self.best]] = True
@@ -178,7 +178,7 @@ def _check_same_units(first: Scorer, second: Scorer) -> None:
 
 
 def above_the_rest(
-    first: NDArray[np.floating], read: NDArray[np.bool_], second: Scores
+    first: NDArray[np.floating], was_read: NDArray[np.bool_], second: Scores
 ) -> Scores:
     """Return logits that put the units that were read above all others: (units,).
 
@@ -187,15 +187,15 @@ def above_the_rest(
     first : array, (units,)
         The logits of the first stage. Units that were not read keep their differences
         of it, below all of ``second`` and below `UNREAD_LOGIT`.
-    read : array of bool, (units,)
+    was_read : array of bool, (units,)
         Which units the second stage read.
     second : array, (units that were read,)
         Its logits.
     """
     scores = np.empty(len(first), np.float32)
-    scores[read] = second
-    unread = first[~read].astype(np.float64)
+    scores[was_read] = second
+    unread = first[~was_read].astype(np.float64)
     if len(unread):
         ceiling = min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
-        scores[~read] = unread - unread.max() + ceiling
+        scores[~was_read] = unread - unread.max() + ceiling
     return scores

@@ -112,7 +112,10 @@ class Dense(Embedding[Scores]):
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
-        """What embeds the units, if it is a sentence-transformers model; else None."""
+        """What embeds the units, if it is a sentence-transformers model.
+
+        Else None.
+        """
         return self._passages.model
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
@@ -124,7 +127,10 @@ class Dense(Embedding[Scores]):
         return passages
 
     def logits(self, raw: Scores) -> Scores:
-        """The logit of (1 + cosine) / 2; a scaled dot product is already a logit."""
+        """The logit of (1 + cosine) / 2.
+
+        A scaled dot product is already a logit.
+        """
         return raw if self.similarity == "dot" else super().logits(raw)
 
     def _vectors_of_units(self, text: str, units: Sequence[Unit]) -> Scores:

@@ -154,7 +154,10 @@ class LateInteraction(Baseline):
         yield from self._pieces(text[cut:])
 
     def _fits(self, text: str) -> bool:
-        """Whether the model reads all tokens of a text; two more mark its ends."""
+        """Whether the model reads all tokens of a text.
+
+        Two more mark its ends.
+        """
         if self._limit is None or len(text) < self._limit // 4:
             return True
         return self.n_tokens(text) <= self._limit - 2

@@ -78,7 +78,10 @@ class Mamba1Mixer(nn.Module):
         sequence_index: Tensor | None,
         at: Positions | None,
     ) -> tuple[Tensor, LayerState]:
-        """Read (batch, tokens, d_model); with ``at``, return (units, d_model)."""
+        """Read (batch, tokens, d_model).
+
+        With ``at``, return (units, d_model).
+        """
         config = self.config
         x, z = self.in_proj(u).chunk(2, dim=-1)
         x, conv_tail = self.kernels.convolve(self.conv1d, x, state.conv, sequence_index)

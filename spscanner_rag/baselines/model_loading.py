@@ -13,7 +13,9 @@ T = TypeVar("T")
 def load(
     from_pretrained: Callable[[str], T], name: str | Path, *, trusted: bool = False
 ) -> T:
-    """Call a loader with a folder or Hub id; ``ValueError`` if it cannot be read.
+    """Call a loader with a folder or Hub id.
+
+    ``ValueError`` if it cannot be read.
 
     A folder that is not ``trusted`` may name no activation functions but torch's.
     """

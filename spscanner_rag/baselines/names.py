@@ -92,13 +92,13 @@ def check_name(name: str) -> None:
     Nothing is loaded.
     """
     parts = NameParts.of(name)
-    known = usages()
-    if parts.kind not in known:
+    usage_by_kind = usages()
+    if parts.kind not in usage_by_kind:
         raise ValueError(
             f"retriever {name!r} does not exist; expected one of: "
-            f"{'; '.join(known.values())}"
+            f"{'; '.join(usage_by_kind.values())}"
         )
-    usage = known[parts.kind]
+    usage = usage_by_kind[parts.kind]
     if parts.kind == "remote" and "@" in parts.model:
         raise ValueError(
             "retriever 'remote': got an address with a user or a password, which every "

@@ -15,7 +15,10 @@ from spscanner_rag.text.surrogates import replace_surrogates
 
 
 class Source(NamedTuple):
-    """A passage and the title of its text; the title may be empty."""
+    """A passage and the title of its text.
+
+    The title may be empty.
+    """
 
     title: str
     content: str

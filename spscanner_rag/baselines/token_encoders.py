@@ -10,7 +10,10 @@ from spscanner_rag.system.install_hints import import_extra
 
 
 def load_token_encoder(model: str, device: str | None, trust_remote_code: bool) -> Any:  # noqa: ANN401 - an optional package's class
-    """Load a ``MultiVectorEncoder``; a single-vector model gives its token vectors."""
+    """Load a ``MultiVectorEncoder``.
+
+    A single-vector model gives its token vectors.
+    """
     library = import_extra(
         "sentence_transformers", f"late interaction with {model!r}", "baselines"
     )
@@ -78,7 +81,10 @@ def _of_single_vectors(
 
 
 def _stated(path: str, file: str) -> dict[str, Any]:
-    """The JSON object in a model's file; empty if there is no such file."""
+    """The JSON object in a model's file.
+
+    Empty if there is no such file.
+    """
     from sentence_transformers.util import load_file_path
 
     local_path = load_file_path(path, file)

@@ -74,7 +74,10 @@ def check_names(device: str | torch.device, dtype: str | torch.dtype) -> None:
 
 
 def _named_dtype(dtype: str | torch.dtype) -> torch.dtype | None:
-    """The dtype of a name; None for "auto"."""
+    """The dtype of a name.
+
+    None for "auto".
+    """
     if isinstance(dtype, str) and dtype == "auto":
         return None
     named = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
@@ -86,7 +89,10 @@ def _named_dtype(dtype: str | torch.dtype) -> torch.dtype | None:
 
 
 def _named_device(device: str | torch.device) -> torch.device | None:
-    """The device of a name, whether or not this machine has it; None for "auto"."""
+    """The device of a name, whether or not this machine has it.
+
+    None for "auto".
+    """
     if isinstance(device, str) and device == "auto":
         return None
     named = None

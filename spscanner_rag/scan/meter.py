@@ -24,7 +24,10 @@ class Meter:
     total: int = 0
 
     def after_step(self, tokens: int) -> None:
-        """Count the tokens of a forward pass; raise ``ScanCancelled`` if asked to."""
+        """Count the tokens of a forward pass.
+
+        Raise ``ScanCancelled`` if asked to.
+        """
         self.done += tokens
         if self.progress is not None:
             self.progress(self.done, self.total)

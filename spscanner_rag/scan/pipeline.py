@@ -40,7 +40,10 @@ class ScannedText(NamedTuple):
     answerable: float | None = None
 
     def result(self, count_tokens: CountTokens) -> ScanResult:
-        """The result for users; ``count_tokens`` counts tokens for its budgets."""
+        """The result for users.
+
+        ``count_tokens`` counts tokens for its budgets.
+        """
         return ScanResult(
             self.request.query,
             self.request.text,
@@ -215,7 +218,10 @@ class Pipeline:
         return counted
 
     def _windows(self, text: IndexedText) -> list[Window]:
-        """The windows in which a text is read; one if it is short enough."""
+        """The windows in which a text is read.
+
+        One if it is short enough.
+        """
         if self.window_tokens is not None and self.window_tokens < len(text.input_ids):
             return window_ranges(text.unit_ends, self.window_tokens)
         return [(0, len(text.units) - 1)] if text.units else []

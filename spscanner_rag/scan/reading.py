@@ -91,7 +91,10 @@ class Reading:
         units: Sequence[Unit] | None = None,
         meter: Meter | None = None,
     ) -> PreparedDocument:
-        """Prepare a document for any number of questions; see `Scanner.prepare`."""
+        """Prepare a document for any number of questions.
+
+        See `Scanner.prepare`.
+        """
         meter = Meter() if meter is None else meter
         text = document if isinstance(document, str) else document.text
         blocks = () if isinstance(document, str) else tuple(document.blocks)
@@ -129,7 +132,10 @@ class Reading:
         return indexed
 
     def vectors(self, indexed: IndexedText, meter: Meter) -> SentenceVectors | None:
-        """Return the vectors of the units, (units, width); None without an encoder."""
+        """Return the vectors of the units, (units, width).
+
+        None without an encoder.
+        """
         if self.meaning is None:
             return None
         return self.meaning.vectors(indexed.sentences, meter.expect, meter.after_step)
@@ -230,5 +236,8 @@ class Reading:
 
 
 def location_in(document: str | StructuredText) -> Located | None:
-    """Return a document that knows its pages and headings; None for any other."""
+    """Return a document that knows its pages and headings.
+
+    None for any other.
+    """
     return document if isinstance(document, Located) else None
