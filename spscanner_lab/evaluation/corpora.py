@@ -82,7 +82,9 @@ def corpora_of(
         corpora.append(_corpus(source, in_order, per_source, seed, characters))
     with_questions = [corpus for corpus in corpora if corpus.questions]
     if not with_questions:
-        left_out = sum(corpus.left_out for corpus in corpora)
+        left_out = 0
+        for corpus in corpora:
+            left_out += corpus.left_out
         raise ValueError(
             "the data have no answerable question with evidence that only one document"
             " of its source answers; expected at least one"

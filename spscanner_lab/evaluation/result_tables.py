@@ -219,7 +219,9 @@ def corpora_table(corpora: Sequence[SourceCorpus]) -> Table:
     """A line for each corpus."""
     body = []
     for corpus in corpora:
-        characters = sum(len(document.text) for document in corpus.documents)
+        characters = 0
+        for document in corpus.documents:
+            characters += len(document.text)
         documents = len(corpus.documents)
         counts = (documents, characters, len(corpus.questions), corpus.left_out)
         body.append([corpus.source, *(f"{count:,}" for count in counts)])

@@ -126,7 +126,9 @@ def _shares(
     samples: Mapping[str, Sample], average: Average
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
     """The weight of a question and the sums of the values by document, by source."""
-    questions = sum(sample.questions for sample in samples.values())
+    questions = 0
+    for sample in samples.values():
+        questions += sample.questions
     for _, sample in sorted(samples.items()):
         if average == "micro":
             share = 1 / questions
