@@ -1,4 +1,4 @@
-"""Large files are read in a separate process, with the same result as small files in this one."""
+"""Large files are read in a separate process, with the same result."""
 
 import time
 

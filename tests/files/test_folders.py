@@ -15,8 +15,10 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(
     (tmp_path / "inner").mkdir()
     (tmp_path / ".hidden").mkdir()
     for name, data in (
-        ("b.txt", b"B."), ("a.md", b"A."), ("inner/c.pdf", pdf_of([["C."], [], []])), ("inner/d.html", b"<p>D."),
-        ("broken.pdf", b"%PDF-1.7 and no more"), ("empty.txt", b""), ("x.png", b""), ("y.css", b""),
+        ("b.txt", b"B."), ("a.md", b"A."),
+        ("inner/c.pdf", pdf_of([["C."], [], []])), ("inner/d.html", b"<p>D."),
+        ("broken.pdf", b"%PDF-1.7 and no more"), ("empty.txt", b""),
+        ("x.png", b""), ("y.css", b""),
         ("LICENSE", b""),         (".hidden/h.txt", b"H."), (".h.txt", b"H."),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)

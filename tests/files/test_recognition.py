@@ -18,8 +18,9 @@ def test_the_ending_or_else_the_beginning_says_the_kind(
 ) -> None:
     page, words = b"<!DOCTYPE html><p>One.", docx(paragraph("One."))
     for name, data in (
-        ("a.md", b"# T\n\nOne."), ("a.HTM", b"<p>One."), ("saved", page), ("a.aspx", page),
-        ("a.pdf", pdf_of([["One."]])), ("b", pdf_of([["One."]])), ("a.DOCX", words), ("c", words),
+        ("a.md", b"# T\n\nOne."), ("a.HTM", b"<p>One."), ("saved", page),
+        ("a.aspx", page), ("a.pdf", pdf_of([["One."]])), ("b", pdf_of([["One."]])),
+        ("a.DOCX", words), ("c", words),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)
         document = read(tmp_path / name)

@@ -1,4 +1,6 @@
-"""DOCX to text: headings by their styles, list numbers, table rows, formulas, and notes at the end.
+"""DOCX to text: headings, list numbers, table rows, formulas, and notes.
+
+Headings are known by their styles; notes stand at the end.
 
 Tracked changes count as accepted: inserted text is read, deleted text is not. Pictures,
 comments, headers and footers are left out, and no other file is opened.
@@ -75,7 +77,10 @@ def value(element: Element, path: str = ".") -> str:
 
 
 def properties(element: Element, path: str) -> dict[str, Element]:
-    """The properties at a path by name, found in one pass: a document has hundreds of thousands."""
+    """The properties at a path by name.
+
+    They are found in one pass, because a document has hundreds of thousands.
+    """
     found = None if element is None else element.find(path, NAMES)
     return {} if found is None else {word(each.tag): each for each in found}
 
@@ -158,7 +163,10 @@ class Package:
         return root
 
     def targets(self, part: str) -> Mapping[str, str]:
-        """The parts that a part, or the package, refers to, by the last word of their relationship's type."""
+        """The parts that a part, or the package, refers to.
+
+        Their keys are the last words of their relationships' types.
+        """
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, str] = {}
@@ -190,7 +198,10 @@ _PLACE = re.compile(r"%([1-9])")
 
 @dataclass(slots=True)
 class Style:
-    """What a style sets for its paragraphs or runs; empty or 0 where it sets nothing."""
+    """What a style sets for its paragraphs or runs.
+
+    A value is empty or 0 where the style sets nothing.
+    """
 
     outline: int = 0  # heading level, from 1
     number: str = ""  # the list's number
@@ -300,7 +311,7 @@ def _levels(element: Element, path: str) -> dict[int, _Level]:
 
 
 class Lists:
-    """The lists of a document, from its numbering part, and the number of each list's last item."""
+    """The lists of a document, and the number of each list's last item."""
 
     def __init__(self, root: Element, styles: Styles) -> None:
         definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
@@ -331,7 +342,10 @@ class Lists:
             )
 
     def label(self, number: str, level: int, style: str = "") -> str:
-        """Count an item, on its style's level if there is one, and return its marker: dash, number, or nothing."""
+        """Count an item, and return its marker: a dash, a number, or nothing.
+
+        It counts on its style's level if there is one.
+        """
         if number not in self._lists:
             return "- "
         levels, starts, counted = self._lists[number]
@@ -481,7 +495,7 @@ class _Story:
     def _piece(
         self, element: Element, name: str, paragraph: _Paragraph, run: _Run | None
     ) -> None:
-        """Read a part of a paragraph: text, a symbol, a formula, or an element that contains some."""
+        """Read a part of a paragraph: text, a symbol, or an element with some."""
         if element.tag in _MATH:
             self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
@@ -620,7 +634,10 @@ _BROKEN = (
 
 
 def read_docx(data: bytes) -> TextFile:
-    """Read a Word document; ``ValueError`` if it is broken or too large, ``ImportError`` without lxml."""
+    """Read a Word document.
+
+    ``ValueError`` if it is broken or too large, ``ImportError`` without lxml.
+    """
     etree = import_extra("lxml.etree", "reading DOCX", "files")
     try:
         return _read(Package(archive_of(data)))

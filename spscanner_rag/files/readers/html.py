@@ -71,7 +71,8 @@ _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
 _BANNERS = re.compile(
     r"cookie[-_"
-    r" ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law|disclaimer|alert)"
+    r" ]?(?:banner|consent|notice|bar\b|pop-?up|overlay|modal|dialog|message|wall|law"
+    r"|disclaimer|alert)"
     r"|(?:gdpr|ccpa|consent|privacy)[-_"
     r" ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
     r"|gdpr-notice|eu-cookie-|fc-consent|onetrust-|cybotcookiebot"
@@ -109,7 +110,10 @@ def begins_as_html(data: bytes) -> bool:
 
 
 def read_html(data: bytes) -> TextFile:
-    """Read a page; ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml."""
+    """Read a page.
+
+    ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml.
+    """
     return _HtmlText().read(_tree_of(data)).built.converted()
 
 
@@ -131,7 +135,10 @@ def _tree_of(data: bytes) -> Element:
 
 
 class _Tree:
-    """A target for lxml's parser, whose own trees end at the end tag of ``html``, and 2,000 elements deep."""
+    """A target for lxml's parser.
+
+    The parser's own trees end at the end tag of ``html``, and 2,000 elements deep.
+    """
 
     def __init__(self) -> None:
         self._builder, self._depth = TreeBuilder(), 0
@@ -153,7 +160,10 @@ class _Tree:
 
 
 def _decoded(data: bytes) -> str:
-    """Decode a page by its byte order mark, else by its declared encoding, else as UTF-8 or Windows-1252."""
+    """Decode a page by its byte order mark, else by its declared encoding.
+
+    Without either, it is UTF-8 or Windows-1252.
+    """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")

@@ -1,4 +1,4 @@
-"""Writes notation of HTML and DOCX as text: numbers of lists, characters of symbol fonts, formulas."""
+"""Writes notation of HTML and DOCX as text: list numbers, symbols, formulas."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -184,12 +184,17 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
             "spre",
             [below, above, base],
         ):
-            return f"{base}_{_grouped(below)}^{_grouped(above)}{' ' if name == 'munderover' else ''}"
+            end = " " if name == "munderover" else ""
+            return f"{base}_{_grouped(below)}^{_grouped(above)}{end}"
         case "mfenced", _:
-            return f"{element.get('open', '(')[:1]}{', '.join(parts)}{element.get('close', ')')[:1]}"
+            opening = element.get("open", "(")[:1]
+            closing = element.get("close", ")")[:1]
+            return f"{opening}{', '.join(parts)}{closing}"
         case "d", _:
             between = _sign(element, "sepChr", "") or "|"
-            return f"{_sign(element, 'begChr', '(')}{between.join(parts)}{_sign(element, 'endChr', ')')}"
+            opening = _sign(element, "begChr", "(")
+            closing = _sign(element, "endChr", ")")
+            return f"{opening}{between.join(parts)}{closing}"
         case "nary", [*limits, body]:
             signed = (
                 f"{mark}{_grouped(part)}"

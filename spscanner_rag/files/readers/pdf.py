@@ -120,7 +120,10 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
 def _joined(
     pages: Sequence[Record], labels: Sequence[str], notes: tuple[str, ...]
 ) -> TextFile:
-    """Join the pages into one text, in which a sentence may continue across a page break."""
+    """Join the pages into one text.
+
+    A sentence may continue across a page break.
+    """
     parts: list[str] = []
     starts: list[PageStart] = []
     blocks: list[Block] = []
@@ -157,7 +160,10 @@ def _joined(
 def _words(
     page: Record, span: tuple[int, int], body: str, offset: int
 ) -> NDArray[np.int32]:
-    """Spans and boxes of the words of a page's body, with hyphenated words joined: (n, 6)."""
+    """Spans and boxes of the words of a page's body: (n, 6).
+
+    Hyphenated words are joined.
+    """
     found = array("i")  # 24 bytes per word, for a million words in a book
     boxes, cursor = page.get("boxes", ()), 0
     for number, match in enumerate(_WORD.finditer(page["text"])):
@@ -177,7 +183,10 @@ def _words(
 
 
 def _levels(pages: Sequence[Record]) -> dict[float, int]:
-    """Heading levels by font size, the largest first; bold fonts have negative sizes."""
+    """Heading levels by font size, the largest first.
+
+    Bold fonts have negative sizes.
+    """
     sizes: Counter[float] = Counter()
     for page in pages:
         sizes.update(dict(page.get("sizes", ())))
@@ -200,7 +209,10 @@ def _levels(pages: Sequence[Record]) -> dict[float, int]:
 def _headings(
     body: str, offset: int, marked: Mapping[str, float], levels: Mapping[float, int]
 ) -> list[Block]:
-    """The headings of a page; consecutive heading lines of one level are one heading."""
+    """The headings of a page.
+
+    Consecutive heading lines of one level are one heading.
+    """
     found: list[Block] = []
     start, goes_on = offset, False
     for line in body.split("\n"):
@@ -243,7 +255,10 @@ _HYPHEN = 2  # PDFium's code for a hyphen at a line end; it leaves out the line 
 
 
 def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
-    """The document, opened with the empty password, or a record that says why it cannot be opened."""
+    """The document, opened with the empty password.
+
+    If it cannot be opened, a record that says why.
+    """
     import pypdfium2
 
     try:
@@ -254,7 +269,10 @@ def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
 
 
 def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the number and labels of the pages, or why there are none; then each page."""
+    """Yield the number and labels of the pages, then each page.
+
+    If there are none, yield why.
+    """
     document = opened(data)
     if isinstance(document, dict):
         yield document
@@ -280,7 +298,9 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
-    """The text of a page, the boxes of its words, its font sizes, and its lines in larger or bold fonts.
+    """The text of a page, its words' boxes, its font sizes, and its emphasized lines.
+
+    The lines are those in larger or bold fonts.
 
     A word is a run of characters without white space. Its box is left, bottom, right
     and top in tenths of a point; all boxes are in one flat list.
@@ -359,7 +379,10 @@ class _Letters:
         self.name = ctypes.create_string_buffer(200)
 
     def box(self, first: int, last: int) -> list[int]:
-        """The box from one character to another, as high as their fonts allow letters to be."""
+        """The box from one character to another.
+
+        It is as high as their fonts allow letters to be.
+        """
         box = self.rectangle
         self.raw.FPDFText_GetLooseCharBox(self.shown, first, box)
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
@@ -379,7 +402,7 @@ class _Letters:
         return [round(TENTHS * corner) for corner in corners]
 
     def turn(self) -> int:
-        """How far most letters are rotated counterclockwise: 0, 90, 180 or 270 degrees."""
+        """How far most letters are rotated counterclockwise: 0, 90, 180 or 270."""
         turns: Counter[int] = Counter()
         count = self.page.count_chars()
         for number in range(0, count, count // _ENOUGH + 1):
@@ -401,7 +424,10 @@ class _Letters:
 
 
 def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2; no form is None
-    """What was entered in the form fields of a page, as "name: value", and text annotations on it."""
+    """What was entered in the form fields of a page, and text annotations on it.
+
+    A field is "name: value".
+    """
     from pypdfium2 import raw
 
     found: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Shows passages on the pages of a PDF: as pictures for a web page, and as highlights with notes in a copy."""
+"""Shows passages on the pages of a PDF: in pictures, and as highlights in a copy."""
 
 import base64
 import ctypes
@@ -32,7 +32,10 @@ _LONGEST = 8_000  # most pixels of a side
 
 
 class Picture(NamedTuple):
-    """A page, and its rectangles of passages: the passage's number, then left, top, width and height in pixels."""
+    """A page, and its rectangles of passages.
+
+    A rectangle is the passage's number, then left, top, width and height in pixels.
+    """
 
     number: int  # of the page, counted from 1
     width: int

@@ -56,7 +56,10 @@ def _goes_on(turn: _Cue, cue: _Cue) -> bool:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """Yield what is said at each time; a speaker continues until another one is named."""
+    """Yield what is said at each time.
+
+    A speaker continues until another one is named.
+    """
     speaker = last = ""
     for time, lines in _timed(text):
         for line in lines:
@@ -209,7 +212,10 @@ def _row(text: str, start: int, end: int, cells: Sequence[str]) -> Iterator[Row]
 
 
 def _differs(rows: Sequence[Sequence[str]]) -> bool:
-    """True if a column has numbers below a name, or ordinary words below an identifier such as "first_name"."""
+    """True if a column has numbers below a name, or words below an identifier.
+
+    An identifier is a name such as "first_name".
+    """
     for column, name in enumerate(rows[0]):
         below = [
             row[column] for row in rows[1:] if column < len(row) and row[column].strip()

@@ -25,7 +25,10 @@ _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD in place of zero characters and lone surrogates, which no text file can contain."""
+    """The text with U+FFFD in place of characters that no text file can contain.
+
+    These are zero characters and lone surrogates.
+    """
     return _UNREADABLE.sub("\ufffd", text)
 
 
@@ -190,7 +193,10 @@ class Row:
 
 
 def _placed(rows: Sequence[Row]) -> list[list[str]]:
-    """The cells of rows by column: a cell that spans rows is repeated, one that spans columns is in the first."""
+    """The cells of rows by column.
+
+    A cell that spans rows is repeated; one that spans columns is in the first.
+    """
     placed: list[list[str]] = []
     hanging: dict[
         int, tuple[str, int]
@@ -252,7 +258,10 @@ def add_table(
 
 
 def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
-    """Count the rows that look like a header: bold, up to the first without merged cells, before any "Name:"."""
+    """Count the rows that look like a header.
+
+    They are bold, up to the first without merged cells, before any "Name:".
+    """
     if all(row.strong for row in rows):
         return 0
     for number, (row, texts) in enumerate(zip(rows, placed, strict=True)):
@@ -268,7 +277,10 @@ def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
 
 
 def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> bool:
-    """True if the first row may name the columns: short distinct texts, without numbers except years."""
+    """True if the first row may name the columns.
+
+    It has short distinct texts, without numbers except years.
+    """
     first = rows[0] if len(rows) > 1 else ()
     return (
         len(set(first)) == len(first) >= fewest
