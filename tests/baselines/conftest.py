@@ -1,4 +1,4 @@
-"""Small random models of the baselines, made once, and a decomposer with scripted replies."""
+"""Small random models of the baselines, and a decomposer with scripted replies."""
 
 import json
 import re
@@ -99,7 +99,7 @@ def letters(texts: list[str]) -> NDArray[np.float32]:
 
 
 class SharedWords(Pointwise):
-    """A text's logit is the number of distinct words that it shares with the query, minus 2."""
+    """A text's logit is the number of words that it shares with the query, minus 2."""
 
     name = "shared words"
 

@@ -1,4 +1,4 @@
-"""Properties of every baseline: units, finite logits, refusals, batches, pickles, cancellation, a search."""
+"""Every baseline: units, finite logits, refusals, batches, pickles, cancellation."""
 
 import pickle
 import sys
@@ -85,10 +85,12 @@ def test_missing_extras(
     makers: dict[str, list[Callable[[], Baseline]]] = {
         "bm25s": [BM25],
         "sentence_transformers": [
-            Dense, lambda: CrossEncoder(folders["cross-encoder"]), lambda: LateInteraction(folders["bert"])
+            Dense,
+            lambda: CrossEncoder(folders["cross-encoder"]),
+            lambda: LateInteraction(folders["bert"]),
         ],
         "transformers": [lambda: Propositions(folders["bert"], BM25())],
-    }  # fmt: skip
+    }
     monkeypatch.setitem(sys.modules, module, None)
     for make in makers[module]:
         with pytest.raises(ImportError, match=r'pip install "\.\[baselines\]"'):

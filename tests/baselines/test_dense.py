@@ -383,7 +383,7 @@ def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
 
 
 def stanford(folder: Path, bert_folder: Path, projection: torch.Tensor | None) -> Path:
-    """A checkpoint in the authors' layout: encoder and ``linear.weight`` in one file."""
+    """A checkpoint in the authors' layout, with ``linear.weight`` in the same file."""
     pytest.importorskip("sentence_transformers")
     folder.mkdir()
     for file in bert_folder.iterdir():

@@ -52,7 +52,7 @@ def reranker(folder: Path) -> MambaReranker:
 
 
 def reference(folder: Path, query: str, text: str) -> float:
-    """The template in one call of tokenizer and model, with the head on the last token."""
+    """The template in one call, with the head on the last token."""
     tokenizer, model = (
         Tokenizer.from_file(str(folder / "tokenizer.json")),
         load_model(folder),

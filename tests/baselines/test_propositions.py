@@ -1,4 +1,4 @@
-"""Propositions: passages, replies, the sentence of a statement, and the scores of units."""
+"""Propositions: passages, replies, the sentence of a statement, scores of units."""
 
 import json
 from pathlib import Path

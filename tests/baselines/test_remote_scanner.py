@@ -1,4 +1,4 @@
-"""A remote scanner equals the local one, waits for a busy server, and reports what went wrong."""
+"""A remote scanner equals the local one, waits for a busy server, reports errors."""
 
 import asyncio
 import pickle
