@@ -45,7 +45,7 @@ def train(
     torchrun, several processes share each step.
     """
     import os
-    from contextlib import nullcontext
+    from contextlib import AbstractContextManager, nullcontext
 
     from spscanner_lab.training.processes import joined_processes
     from spscanner_lab.training.recipe import read_recipe
@@ -64,7 +64,9 @@ def train(
     with joined_processes(device) as (processes, device_of_process):
         view = TrainingView(numbers.steps, progress and processes.leads)
         # of several processes, the leader alone writes
-        lock = folder_lock(out) if processes.leads else nullcontext([])
+        lock: AbstractContextManager[list[str]] = nullcontext([])
+        if processes.leads:
+            lock = folder_lock(out)
         with lock as leftovers, view.bar:
             if leftovers:
                 view.preparing(

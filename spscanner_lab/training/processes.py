@@ -90,7 +90,7 @@ class Processes:
         summed = torch.cat(pieces)
         distributed.all_reduce(summed)
         sizes = [1, len(parameters), *(parameter.numel() for parameter in parameters)]
-        total_loss, counts, *gradients = summed.split(sizes)
+        total_loss, counts, *gradients = torch.split(summed, sizes)
         for parameter, count, gradient in zip(
             parameters, counts.tolist(), gradients, strict=True
         ):
