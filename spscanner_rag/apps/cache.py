@@ -1,4 +1,6 @@
-"""Keeps texts read from files, and the vectors of their sentences, in the user's cache folder for later commands.
+"""Keeps texts of files and vectors of sentences for later commands.
+
+They are in the user's cache folder.
 
 The cache is optional: an entry that is damaged, missing or of another version is made
 again, and if the folder cannot be written, nothing is kept.
@@ -55,13 +57,18 @@ def cache_folder() -> Path:
 
 @cache
 def _readers() -> str:
-    """Identify the code of the readers: the version, and the newest file, for changes between two versions."""
+    """Identify the code of the readers.
+
+    It has the version and, for changes between two versions, the newest file.
+    """
     sources = Path(str(files.__file__)).parent.rglob("*.py")
     return f"{__version__} {max(each.stat().st_mtime_ns for each in sources)}"
 
 
 class ReadCache:
-    """Keeps texts by the digest of their file, and vectors by the digests of the encoder and of the sentences.
+    """Keeps texts and vectors by digests.
+
+    A text has that of its file, vectors those of the encoder and of the sentences.
 
     Parameters
     ----------
@@ -113,7 +120,10 @@ class ReadCache:
         return document
 
     def get(self, encoder: str, key: str) -> "SentenceVectors | None":
-        """Return an encoder's vectors of the sentences with this digest, or None if they are not kept."""
+        """Return an encoder's vectors of the sentences with this digest.
+
+        None if they are not kept.
+        """
         from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 
         entry = self._entry_of(encoder, key)

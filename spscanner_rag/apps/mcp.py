@@ -68,7 +68,10 @@ _MaxTokens = Annotated[int, Field(ge=500, le=20_000)]
 
 
 class FoundPassage(TypedDict):
-    """A passage and its place; start and end count characters of the document's text."""
+    """A passage and its place.
+
+    start and end count characters of the document's text.
+    """
 
     id: str
     text: str
@@ -107,7 +110,11 @@ _Read = list[tuple[TextFile, ScanResult]]
 
 
 class Library:
-    """The tools, which read, by ``read``, files below some folders that are not hidden, with links resolved."""
+    """The tools of the server.
+
+    They read, by ``read``, files below some folders that are not hidden, with links
+    resolved.
+    """
 
     def __init__(
         self,
@@ -126,10 +133,15 @@ class Library:
         )  # a client that waits may find its question already answered for another
 
     def search_document(
-        self, question: _Question, context: Context, path: _Path = "", text: _Text = "",
-        max_tokens: _MaxTokens = 4000, cursor: _Cursor = "",
+        self,
+        question: _Question,
+        context: Context,
+        path: _Path = "",
+        text: _Text = "",
+        max_tokens: _MaxTokens = 4000,
+        cursor: _Cursor = "",
         options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> Found:  # fmt: skip
+    ) -> Found:
         """Find the sentences of one document that answer a question.
 
         Give its path, or else its text.
@@ -151,9 +163,14 @@ class Library:
         )
 
     def search_folder(
-        self, question: _Question, context: Context, folder: _Path = ".", max_tokens: _MaxTokens = 4000,
-        cursor: _Cursor = "", options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> Found:  # fmt: skip
+        self,
+        question: _Question,
+        context: Context,
+        folder: _Path = ".",
+        max_tokens: _MaxTokens = 4000,
+        cursor: _Cursor = "",
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> Found:
         """Find the sentences that answer a question in all documents below a folder."""
         check_query(question, "question")
         files = characters = 0
@@ -179,10 +196,15 @@ class Library:
         )
 
     def read_passage(
-        self, id: Annotated[str, Field(max_length=4_200)],  # noqa: A002
-        neighbours: Annotated[int, Field(ge=0, le=50)] = 3, max_tokens: _MaxTokens = 4000,
-    ) -> FoundPassage:  # fmt: skip
-        """Read a passage that was found, by its id, with the sentences around it, as far as they fit."""
+        self,
+        id: Annotated[str, Field(max_length=4_200)],  # noqa: A002
+        neighbours: Annotated[int, Field(ge=0, le=50)] = 3,
+        max_tokens: _MaxTokens = 4000,
+    ) -> FoundPassage:
+        """Read a passage by its id, with the sentences around it.
+
+        There are as many sentences around it as fit.
+        """
         match = _ID.fullmatch(id)
         if match is None:
             raise ValueError(
@@ -265,7 +287,10 @@ class Library:
     def _read_for(
         self, question: str, documents: list[TextFile], alive: "_Alive"
     ) -> _Read:
-        """Score all documents as one collection or, if they are too many, the likeliest ones."""
+        """Score all documents as one collection.
+
+        If they are too many, only the likeliest ones are scored.
+        """
         texts = [
             Piece(text=each.text, key=str(at), source=at)
             for at, each in enumerate(documents)
@@ -312,9 +337,15 @@ class Library:
         return prepared
 
     def _found(
-        self, question: str, documents: list[TextFile], notes: list[str], max_tokens: int, cursor: str,
-        alive: "_Alive", options: Mapping[str, Any],
-    ) -> Found:  # fmt: skip
+        self,
+        question: str,
+        documents: list[TextFile],
+        notes: list[str],
+        max_tokens: int,
+        cursor: str,
+        alive: "_Alive",
+        options: Mapping[str, Any],
+    ) -> Found:
         """Return as many of the ranked passages as fit, starting at the cursor."""
         selection = selection_of(options)
         key = _digest_of(
@@ -363,9 +394,12 @@ class Library:
                     place | {"score": round(passage.score, 4)}
                 )
             return Found(
-                documents=list(entries.values()), documents_read=len(read), not_read=shown,
-                passages_left=len(ranked) - first - number, cursor=f"{first + number}-{cursor_key}",
-            )  # fmt: skip
+                documents=list(entries.values()),
+                documents_read=len(read),
+                not_read=shown,
+                passages_left=len(ranked) - first - number,
+                cursor=f"{first + number}-{cursor_key}",
+            )
 
         most = min(
             len(ranked) - first, max_tokens // 30
@@ -449,7 +483,10 @@ def _answering(
 
 
 class _Alive:
-    """Reports progress to the host at intervals, and ends the work if the host has cancelled it."""
+    """Reports progress to the host at intervals.
+
+    It ends the work if the host has cancelled it.
+    """
 
     def __init__(self, context: Context) -> None:
         self._report = context.report_progress
@@ -509,13 +546,19 @@ def _place_of(document: TextFile, start: int, end: int) -> FoundPassage:
 
 
 def _digest_of(*parts: str) -> str:
-    """The first digits of a digest of the texts' digests, so that different lists of texts have different ones."""
+    """The first digits of a digest of the texts' digests.
+
+    So different lists of texts have different ones.
+    """
     own = (sha256(part.encode(errors="surrogatepass")).digest() for part in parts)
     return sha256(b"".join(own)).hexdigest()[:16]
 
 
 def _json_of(answer: Found | FoundPassage) -> str:
-    """The answer as sent; a lone surrogate, which UTF-8 cannot encode, becomes a question mark."""
+    """The answer as sent.
+
+    A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
+    """
     return (
         json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         .encode(errors="replace")

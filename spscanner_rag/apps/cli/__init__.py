@@ -1,4 +1,7 @@
-"""The command line: `app` puts the commands together; each command has its own module."""
+"""The command line.
+
+`app` puts the commands together; each command has its own module.
+"""
 
 from spscanner_rag.apps.cli.app import main
 

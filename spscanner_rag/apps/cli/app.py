@@ -68,7 +68,9 @@ def spscanner(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program on ``arguments``, by default ``sys.argv[1:]``, and return its exit code.
+    """Run the program, and return its exit code.
+
+    ``arguments`` are by default ``sys.argv[1:]``.
 
     0; 2 for bad input, after one line on standard error; 1 when the device is out of
     memory; 130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error

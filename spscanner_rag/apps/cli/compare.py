@@ -1,4 +1,4 @@
-"""``spscanner compare``: show what several retrievers find in the same documents, side by side."""
+"""``spscanner compare``: what several retrievers find in the same documents."""
 
 import re
 import sys
@@ -29,15 +29,16 @@ JSON_LAYOUT = """JSON is one object:
   {"path": str, "characters": int, "evidence": [[start, end]],
    "evidence_sentences": [{"start", "end", "line", "column", "text"}],
    "retrievers": [
-     {"name": str, "units": int, "seconds": float, "seconds_again": float, "tokens": int, "only": int,
-      "found": [bool], "picks": [
-       {"rank": int, "start": int, "end": int, "line": int, "column": int, "score": float,
-        "tokens": int, "only": bool, "text": str}]}]}]}
+     {"name": str, "units": int, "seconds": float, "seconds_again": float,
+      "tokens": int, "only": int, "found": [bool], "picks": [
+       {"rank": int, "start": int, "end": int, "line": int, "column": int,
+        "score": float, "tokens": int, "only": bool, "text": str}]}]}]}
 
-In documents with pages or headings, picks also have page and page_number, or headings. rank counts the picks of
-all documents; start and end count characters of the text that was read (--text-out writes it), from 0, end
-excluded; only is true for a pick that no other retriever found, and counts these for a retriever; found has a
-value for each evidence sentence: whether at least half of it lies inside the picks.
+In documents with pages or headings, picks also have page and page_number, or headings.
+rank counts the picks of all documents; start and end count characters of the text that
+was read (--text-out writes it), from 0, end excluded; only is true for a pick that no
+other retriever found, and counts these for a retriever; found has a value for each
+evidence sentence: whether at least half of it lies inside the picks.
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
@@ -138,7 +139,10 @@ def compare(
 
 
 def _picks(value: str | None, units: list[str]) -> dict[str, int]:
-    """The number of picks for each unit, and for sentences, because a scanner always ranks sentences."""
+    """The number of picks for each unit.
+
+    It is there for sentences too, because a scanner always ranks sentences.
+    """
     picks = {unit: TOP_K[unit.partition(":")[0]] for unit in ["sentence", *units]}
     if value is None:
         return picks

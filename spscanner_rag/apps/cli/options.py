@@ -1,4 +1,4 @@
-"""Options shared by several commands, the files that they read and write, and their messages."""
+"""Options of several commands, with their files and messages."""
 
 import inspect
 import sys
@@ -99,7 +99,9 @@ PROGRESS = typer.Option(
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options: each of their fields becomes an option of the command.
+    """Let a command take dataclasses of options.
+
+    Each of their fields becomes an option of the command.
 
     A switch that is off by default gets only its positive name, without ``--no-``.
     """
@@ -156,7 +158,10 @@ class ScannerOptions:
         segment_tokens: int | None = None,
         cache: ReadCache | None = None,
     ) -> "Scanner":
-        """Load a checkpoint (None: the bundled one) that keeps its sentence vectors in ``cache``."""
+        """Load a checkpoint, by default the bundled one.
+
+        The scanner keeps its sentence vectors in ``cache``.
+        """
         from spscanner_rag import Scanner
 
         scanner = Scanner.from_pretrained(
@@ -294,7 +299,10 @@ class OutputOptions:
         cache: ReadCache | None = None,
         progress: bool = False,
     ) -> list[TextFile]:
-        """Read files and folders, refuse to overwrite them, and report what is left out of a folder."""
+        """Read files and folders.
+
+        Refuse to overwrite them, and report what is left out of a folder.
+        """
         from spscanner_rag.apps.pages.terminal import page_progress
 
         check_output(self.out, paths)
@@ -312,7 +320,10 @@ class OutputOptions:
         return documents
 
     def stream(self, terminal: TextIO) -> TextIO:
-        """Return the stream to format text for: the terminal, or a buffer without colours for ``--out``."""
+        """Return the stream to format text for.
+
+        It is the terminal, or a buffer without colours for ``--out``.
+        """
         return StringIO() if self.out else terminal
 
     def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
@@ -343,7 +354,10 @@ def tell(message: str) -> None:
 
 
 class SeveralValues(typer.core.TyperCommand):
-    """A command whose repeatable options also take several words, up to the next option or ``--``."""
+    """A command whose repeatable options also take several words.
+
+    The words end at the next option or ``--``.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
         """Put the flag of such an option before each of its words, then parse."""

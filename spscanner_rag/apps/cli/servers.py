@@ -1,4 +1,7 @@
-"""``spscanner serve`` and ``spscanner mcp``: a scanner as an HTTP service, and a document search for agents."""
+"""``spscanner serve`` and ``spscanner mcp``.
+
+A scanner as an HTTP service, and a document search for agents.
+"""
 
 import gc
 import ipaddress
@@ -46,7 +49,9 @@ def serve(
     max_waiting: int = option(256, "Most requests that may wait."),
     computes: ScannerOptions,
 ) -> None:
-    """Answer HTTP requests: rerank, in the formats of Cohere's and TEI's clients, and scan.
+    """Answer HTTP requests for rankings and scans.
+
+    Rankings have the formats of Cohere's and TEI's clients.
 
     Forward passes are shared by the requests of all clients. SIGTERM and Ctrl-C let
     running requests finish. Each request is logged to standard error as one line of
@@ -115,7 +120,9 @@ def mcp(
     computes: ScannerOptions,
     cache: bool = CACHE,
 ) -> None:
-    """Let an agent search the documents in folders, as a server of the Model Context Protocol.
+    """Let an agent search the documents in folders.
+
+    It is a server of the Model Context Protocol.
 
     Its tools are search_document, search_folder and read_passage; they only read. It
     talks to the host that started it over standard input and output.
@@ -146,6 +153,9 @@ def mcp(
 
 
 def _ready(scanner: "Scanner") -> "Scanner":
-    """Let a scanner answer once, so that the first client does not wait while kernels are compiled."""
+    """Let a scanner answer once, so that its kernels are compiled.
+
+    The first client then need not wait for that.
+    """
     scanner.scan("Is it ready?", "Kernels are compiled when they first run.")
     return scanner

@@ -1,4 +1,7 @@
-"""Asks several retrievers one question about documents: what each picks, and at what cost."""
+"""Asks several retrievers one question about documents.
+
+The result has what each picks, and at what cost.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,7 +109,9 @@ def compare_together(
     count_tokens: CountTokens | str | None = None,
     started: Callable[[str], object] = lambda name: None,
 ) -> list[Comparison]:
-    """Compare as `compare`, but on several documents, which each retriever ranks together.
+    """Compare as `compare`, but on several documents.
+
+    Each retriever ranks them together.
 
     ``top_k`` counts the picks from all documents together, and ``started`` is called
     for each retriever and document. ``evidence`` needs a single document. Several
@@ -231,7 +236,10 @@ def check_evidence_spans(
 
 
 class _Answer(NamedTuple):
-    """One retriever's picks in one document, and the seconds of the first question and of another one."""
+    """One retriever's picks in one document.
+
+    It has the seconds of the first question and of another one.
+    """
 
     best: ScannedDocument
     seconds: float
@@ -272,7 +280,10 @@ def _ask(
 def _timed(
     scorer: Scorer, query: str, document: TextFile, collection: CollectionIndex | None
 ) -> tuple[list[Unit], NDArray[np.float32], float]:
-    """The units of a document, their logits, and the seconds for cutting and scoring."""
+    """The units of a document and their logits.
+
+    It also has the seconds for cutting and scoring.
+    """
     began = time.perf_counter()
     units = scorer.units_of(document.text, document.blocks)
     (scores,) = score_batch(

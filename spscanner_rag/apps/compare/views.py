@@ -56,7 +56,9 @@ _THE_ONE = "the evidence sentence"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One unit that a retriever picked: a span of characters, and the unit's own number of tokens.
+    """One unit that a retriever picked.
+
+    It has a span of characters, and the unit's own number of tokens.
 
     ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the
     retriever's best in all documents compared together. ``only``: no other retriever's
@@ -73,7 +75,9 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The result of one retriever: the number of ``units`` it cut, and its ``picks``, best first.
+    """The result of one retriever.
+
+    It has the number of ``units`` it cut, and its ``picks``, best first.
 
     ``seconds`` is the time to cut and score the document, without loading a model;
     ``seconds_again`` is the time of another question, which is shorter for a retriever
@@ -101,7 +105,9 @@ class Retrieval:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The picks of several retrievers, in the order given, for one question about one document.
+    """The picks of several retrievers for one question about one document.
+
+    They are in the order given.
 
     ``evidence`` has ascending, disjoint spans of characters that answer the question,
     ``evidence_sentences`` the spans of the sentences that overlap it. ``counted_by``
@@ -244,7 +250,10 @@ def _print_picks(
 def retriever_progress(
     visible: bool, turns: int, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Show which retriever is running; yields the ``started`` callback for `compare`."""
+    """Show which retriever is running.
+
+    Yields the ``started`` callback for `compare`.
+    """
     with progress_bars(
         visible, TimeElapsedColumn(), transient=True, stream=stream
     ) as bars:
@@ -258,7 +267,10 @@ def retriever_progress(
 
 
 def render_comparisons(comparisons: Sequence[Comparison]) -> str:
-    """Render the page of comparisons, which have the same retrievers and question, and a document each."""
+    """Render the page of comparisons.
+
+    They have the same retrievers and question, and a document each.
+    """
     several = len(comparisons) > 1
     titles = short_names([comparison.document.path for comparison in comparisons])
     all_documents = [
@@ -371,7 +383,10 @@ class _Column:
         self.only = [shown for shown in self.picks if shown.pick.only]
 
     def ticks(self) -> Iterator[_Tick]:
-        """The marks of the strip: picks, where better ones are taller, above the evidence."""
+        """The marks of the strip, picks above the evidence.
+
+        Better picks are taller.
+        """
         comparison = self.document.comparison
         top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if comparison.evidence else 0)
         last = max(

@@ -1,4 +1,6 @@
-"""Renders HTML pages from jinja2 templates that escape all content, under a policy that forbids loading anything.
+"""Renders HTML pages from jinja2 templates that escape all content.
+
+The pages have a policy that forbids loading anything.
 
 Also has what pages share: labels of retrievers and documents, and text with line breaks
 and table rows.
@@ -45,7 +47,9 @@ def render(
     more_policy: str = "",
     **content: object,
 ) -> str:
-    """Render ``name``.html in a package, a template that extends ``pages/templates/layout.html`` of `APPS`.
+    """Render the template ``name``.html in a package.
+
+    It extends ``pages/templates/layout.html`` of `APPS`.
 
     Text is shown on one line, with control and bidirectional characters as escapes; the
     filter ``lines`` keeps line breaks. ``also_allowed`` names another page whose style
@@ -77,7 +81,10 @@ def render(
 
 @cache
 def style_and_script(name: str, package: str = APPS) -> tuple[str, str]:
-    """The style sheet of all pages (type and colours) with that of one page, and the page's script or ""."""
+    """The style sheet of a page, and its script or "".
+
+    The style sheet has the type and colours of all pages.
+    """
     folder = files(package)
     script = folder.joinpath(f"{name}.js")
     style_of_all_pages = (
@@ -91,7 +98,8 @@ def style_and_script(name: str, package: str = APPS) -> tuple[str, str]:
 
 def hash_of(content: str) -> str:
     """The hash of a style sheet or a script, as a source for a policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 @cache
@@ -143,7 +151,10 @@ def listed(words: Sequence[str]) -> str:
 
 
 class Breaks:
-    """Distinguishes line breaks that only wrap a paragraph, at 60 to 90 characters, from those that end one."""
+    """Distinguishes line breaks that only wrap from those that end a paragraph.
+
+    Paragraphs are wrapped at 60 to 90 characters.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -163,7 +174,10 @@ class Breaks:
         return place - line >= self.shortest and (line > 0 or place < 200)
 
     def html(self, start: int, end: int) -> Markup:
-        """A part of the text, escaped, with the breaks that wrap a paragraph inside ``<i>``."""
+        """A part of the text, escaped.
+
+        The breaks that wrap a paragraph are inside ``<i>``.
+        """
         text = self.text
         if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
             end -= (

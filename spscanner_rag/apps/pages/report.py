@@ -104,7 +104,10 @@ class _Shown:
             yield _Sheet(names[picture.number], picture, Markup(picture.png), own)
 
     def profile(self) -> str:
-        """The outline of the strip, as an SVG path: its height is the best score at each place."""
+        """The outline of the strip, as an SVG path.
+
+        Its height is the best score at each place.
+        """
         step, scores = (
             STRIP_WIDTH / STRIP_PARTS,
             profile_of(self.scanned.result, STRIP_PARTS),
@@ -122,7 +125,10 @@ class _Shown:
         )
 
     def blocks(self) -> Iterator[_Block]:
-        """The text in blocks, which end at the end of a paragraph, or inside one that is far too long."""
+        """The text in blocks, which end at the end of a paragraph.
+
+        One that is far too long also ends inside a paragraph.
+        """
         breaks = Breaks(self.text)
         block = _Block(0, [])
         cursor = 0  # the end of the text so far
@@ -141,7 +147,10 @@ class _Shown:
 
 
 def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
-    """The best score in each of ``parts`` equal parts of the document, 0 without a sentence: (parts,)."""
+    """The best score in each of ``parts`` equal parts of the document: (parts,).
+
+    It is 0 without a sentence.
+    """
     profile, characters = np.zeros(parts), max(1, len(result.text))
     first = result.starts * parts // characters
     last = np.minimum((result.ends - 1) * parts // characters, parts - 1)
@@ -233,12 +242,18 @@ def _best_of_all(
 
 
 def level_of(score: float) -> int:
-    """Strength of a pick's highlight, 1 to 8, by the root of its score: 0.1 is already high for a sentence."""
+    """Strength of a pick's highlight, 1 to 8, by the root of its score.
+
+    0.1 is already high for a sentence.
+    """
     return min(LEVELS, max(1, round(LEVELS * math.sqrt(score))))
 
 
 def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:
-    """Return where to end a block of so many characters between two sentences, or None if it continues."""
+    """Return where to end a block of so many characters between two sentences.
+
+    None if it continues.
+    """
     if characters >= _BLOCK_CHARACTERS:
         place = breaks.text.find("\n", cursor, start)
         while place >= 0:

@@ -1,4 +1,7 @@
-"""A document with its scores and selected sentences, and its output as JSON, CSV, Markdown or a marked PDF."""
+"""A document with its scores and selected sentences, and its output.
+
+The output is JSON, CSV, Markdown or a marked PDF.
+"""
 
 import csv
 import io
@@ -111,7 +114,10 @@ NOT_CLEAR = "No sentence clearly answers this; the nearest are:"
 
 
 def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
-    """True if the scanner estimates for each document whether it answers, and none clearly does."""
+    """True if no document clearly answers.
+
+    The scanner must estimate for each whether it does.
+    """
     known = [one.result.answerable for one in documents]
     return all(one is not None and one < UNCLEAR for one in known) and any(
         one.picks for one in documents
@@ -119,7 +125,11 @@ def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
 
 
 class Compression(NamedTuple):
-    """Tokens of a selection (``kept``) and of the document without the question (``read``), by one tokenizer."""
+    """Tokens of a selection and of its document, by one tokenizer.
+
+    ``kept`` are those of the selection, and ``read`` those of the document without the
+    question.
+    """
 
     kept: int
     read: int
@@ -197,7 +207,10 @@ def _passages(
 def to_lines(
     scanned: Sequence[ScannedDocument], offsets: Offsets = "characters"
 ) -> str:
-    """Write a line of JSON for each selected sentence and each neighbour, for programs that read lines."""
+    """Write a line of JSON for each selected sentence and each neighbour.
+
+    It is for programs that read lines.
+    """
     return "".join(
         json.dumps({"path": each.document.path, **passage}, allow_nan=False) + "\n"
         for each in scanned
@@ -206,7 +219,10 @@ def to_lines(
 
 
 def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
-    """Write a CSV row for each selected sentence and each neighbour, document by document."""
+    """Write a CSV row for each selected sentence and each neighbour.
+
+    The rows come document by document.
+    """
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
@@ -222,7 +238,10 @@ def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") 
 
 
 def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
-    """Write the selected sentences as lists, with a section for each document that has some."""
+    """Write the selected sentences as lists.
+
+    There is a section for each document that has some.
+    """
     lines = [f"# {markdown_text(query)}"]
     for each in scanned:
         if not each.picks and len(scanned) > 1:
@@ -250,7 +269,10 @@ def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
 
 
 def check_is_pdf(documents: Sequence[TextFile]) -> None:
-    """Raise ``ValueError`` unless there is one document, a PDF that can be read again."""
+    """Raise ``ValueError`` unless there is one PDF that can be read again.
+
+    There may be no other document.
+    """
     if len(documents) != 1:
         raise ValueError(
             f"--out: got {len(documents)} documents for a PDF; expected one PDF: name"

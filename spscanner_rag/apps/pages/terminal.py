@@ -47,7 +47,9 @@ def progress_bars(
     transient: bool = False,
     stream: TextIO | None = None,
 ) -> Progress:
-    """Bars with description, number done, and ``further`` columns (default: the remaining time).
+    """Bars with a description and the number done.
+
+    They have ``further`` columns (default: the remaining time).
 
     They are shown on standard error, by default (None) only if it is a terminal, which
     clears them at the end if they are ``transient``.
@@ -71,20 +73,29 @@ def progress_bars(
 
 
 def new_bar(bars: Progress, description: str) -> Callable[..., None]:
-    """Add a bar, and return the function that updates it with the number done and, if known, the total."""
+    """Add a bar, and return the function that updates it.
+
+    It takes the number done and, if known, the total.
+    """
     bar = bars.add_task(one_line(description), total=None)
     return lambda done, total=None: bars.update(bar, completed=done, total=total)
 
 
 def line_of(console: Console, content: str, style: str = "") -> Text:
-    """Text on one line, with escapes for invisible characters and those that the output cannot represent."""
+    """Text on one line, with escapes for characters that cannot be shown.
+
+    These are invisible, or the output cannot represent them.
+    """
     return Text(encodable(one_line(content), console.encoding), style=style)
 
 
 def captured(
     console: Console, documents: Iterable[T], show: Callable[[T], None]
 ) -> str:
-    """Return the output of ``show`` for all documents, with an empty line between them."""
+    """Return the output of ``show`` for all documents.
+
+    There is an empty line between them.
+    """
     with console.capture() as capture:
         for number, document in enumerate(documents):
             if number:
@@ -94,7 +105,9 @@ def captured(
 
 
 def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> str:
-    """Render scanned documents as text, with the colours and width of ``stream`` if it is a terminal.
+    """Render scanned documents as text.
+
+    It has the colours and the width of ``stream`` if it is a terminal.
 
     Documents without a selected sentence are only counted, unless there are no others.
     """
