@@ -234,13 +234,16 @@ class _HtmlText:
             self._buffer.append(_STYLED.sub(r"\1", element.get("alt", "")))
         elif tag in _PARAGRAPHS or tag in _HEADINGS:
             self._flush()
-        if tag == "ol":
-            self._markers |= _numbers(element)
-        elif tag == "li":
-            self._marker = self._markers.pop(element, "- ")
-        elif tag == "table":
-            self._tables.append([])
+        self._start_list_or_table(element)
         return False
+
+    def _start_list_or_table(self, element: Element) -> None:
+        if element.tag == "ol":
+            self._markers |= _numbers(element)
+        elif element.tag == "li":
+            self._marker = self._markers.pop(element, "- ")
+        elif element.tag == "table":
+            self._tables.append([])
 
     def _end(self, tag: str) -> None:
         if tag in _PARAGRAPHS or tag in _HEADINGS:

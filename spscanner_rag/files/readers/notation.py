@@ -186,6 +186,13 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
         ):
             end = " " if name == "munderover" else ""
             return f"{base}_{_grouped(below)}^{_grouped(above)}{end}"
+        case _:
+            return _enclosed(name, parts, element)
+
+
+def _enclosed(name: str, parts: Sequence[str], element: Element) -> str:
+    """Write brackets, sums, accents and tables; the rest of `_written`."""
+    match name, parts:
         case "mfenced", _:
             opening = element.get("open", "(")[:1]
             closing = element.get("close", ")")[:1]
