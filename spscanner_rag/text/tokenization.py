@@ -1,7 +1,7 @@
 """Turn a question and units into token ids, and find the last token of each unit.
 
-The logit of a unit sits on its last token (paper, section 3: the linear head reads the
-hidden state at the end of each sentence). Long texts are tokenized in parts
+The logit of a unit sits on its last token, as in the paper: the linear head reads the
+hidden state at the end of each sentence. Long texts are tokenized in parts
 (`text.tokenization_in_parts`), with the same ids as in one call.
 """
 
