@@ -188,7 +188,7 @@ def test_vectors_are_kept(
 
     sentences = ["the keeper wrote the date . ", "he signed the treaty . "]
     first = meaning().vectors(sentences)
-    monkeypatch.setattr(encoder, "read", fail)
+    monkeypatch.setattr(encoder, "vectors_of_tokens", fail)
     assert (meaning().vectors(sentences).rows == first.rows).all()
     monkeypatch.undo()
     monkeypatch.setattr(kept, "get", lambda encoder, key: vectors(1))  # of another text
