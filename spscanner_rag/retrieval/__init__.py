@@ -14,17 +14,17 @@ from spscanner_rag.retrieval.host import Host, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.joining import join_pieces
 from spscanner_rag.retrieval.json_values import check_json
-from spscanner_rag.retrieval.overlaps import share_text
-from spscanner_rag.retrieval.page_metadata import page_label, page_number
-from spscanner_rag.retrieval.pieces import Piece
-from spscanner_rag.retrieval.random_ids import is_random_id
-from spscanner_rag.retrieval.read_bounds import ReadBounds
-from spscanner_rag.retrieval.result_metadata import (
+from spscanner_rag.retrieval.metadata_of_results import (
     ID_KEY,
     SCORE_KEYS,
     copied_metadata,
     result_metadata,
 )
+from spscanner_rag.retrieval.overlaps import share_text
+from spscanner_rag.retrieval.page_metadata import page_label, page_number
+from spscanner_rag.retrieval.pieces import Piece
+from spscanner_rag.retrieval.random_ids import is_random_id
+from spscanner_rag.retrieval.read_bounds import ReadBounds
 from spscanner_rag.retrieval.scorer_choice import loading_options
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.system.install_hints import import_extra, install_line

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from spscanner_rag.retrieval.hits import Hit
 from spscanner_rag.retrieval.host import Item, ReadText
 from spscanner_rag.retrieval.joined_text import Place
+from spscanner_rag.retrieval.metadata_of_results import result_metadata
 from spscanner_rag.retrieval.page_metadata import page_label
-from spscanner_rag.retrieval.result_metadata import result_metadata
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
 
 Result = TypeVar("Result")

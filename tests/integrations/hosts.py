@@ -244,7 +244,9 @@ both_retrievers = pytest.mark.parametrize("host", HOLDING, ids=_name)
 
 
 class WordScorer(Scorer):
-    """Scores a unit by the words that it shares with the query, and by its text, so that no two scores are equal.
+    """Scores a unit by the words that it shares with the query, and by its text.
+
+    No two scores are equal.
 
     It looks at nothing else, so that its scores are the same for one text and for
     another that holds it.
@@ -280,7 +282,7 @@ class WordScorer(Scorer):
 
 
 class Slow(WordScorer):
-    """Takes texts one by one, checks for cancellation in between, and signals when it begins and ends."""
+    """Takes texts one by one, can be cancelled, and signals its begin and end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -366,7 +368,7 @@ class EventLoop:
         self._asked, self._answered = threading.Event(), threading.Event()
 
     def runs(self) -> bool:
-        """Called by the work: whether another task gets an answer while this call waits."""
+        """Whether another task gets an answer while this call waits."""
         self._answered.clear()
         self._asked.set()
         return self._answered.wait(10)

@@ -1,4 +1,4 @@
-"""Every retriever with a name: in both frameworks, side by side, in an evaluation, and its refusals."""
+"""Every retriever with a name: in both frameworks, and in an evaluation."""
 
 import json
 from collections.abc import Callable
@@ -107,7 +107,8 @@ def name(
     """The name of a retriever of this kind that loads."""
     # what ranks propositions
     monkeypatch.setattr(
-        "spscanner_rag.baselines.embedding_models.packaged_minilm", lambda: str(places["bert"])
+        "spscanner_rag.baselines.embedding_models.packaged_minilm",
+        lambda: str(places["bert"]),
     )
     served = {"address": request.getfixturevalue("address")} if kind == "remote" else {}
     return NAMES[kind].format(**places, **served)

@@ -189,8 +189,6 @@ def test_warming_up_loads_the_model(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Any] = []
-    monkeypatch.setattr(
-        ScorerChoice, "resolve", lambda own: loaded.append(own.model)
-    )
+    monkeypatch.setattr(ScorerChoice, "resolve", lambda own: loaded.append(own.model))
     SPScannerRanker(model=tiny_checkpoint).warm_up()
     assert loaded == [tiny_checkpoint]

@@ -14,7 +14,9 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from tests.fakes import ScoredBy
 
-WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω".split()
+WORDS = (
+    "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω"
+).split()
 
 
 BY_PLACE = ScoredBy(
