@@ -183,7 +183,7 @@ def test_vectors_are_kept(
 ) -> None:
     def meaning() -> Meaning:
         made = Meaning(encoder, MeaningWeights())
-        made.store = kept
+        made.cache.store = kept
         return made
 
     sentences = ["the keeper wrote the date . ", "he signed the treaty . "]
