@@ -17,6 +17,7 @@ KINDS = {
     "docs/*": "what is tested are pages, not modules",
     "examples/*": "what is tested are scripts and notebooks of examples/",
     "*_browser.py": "a page in a browser, with its style and script",
+    "*/test_api.py": "what a room hands to other rooms",
     "*/test_browser.py": "a page in a browser, with its style and script",
     "*/test_contract.py": "what all classes with one interface promise",
     "*/test_all_outputs.py": "what all writers do with hostile names",
