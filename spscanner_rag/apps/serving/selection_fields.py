@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 
 from spscanner_rag.apps.bounded_patterns import BoundedPatterns, Patterns
 from spscanner_rag.apps.serving.limits import RefusedError
@@ -23,16 +30,19 @@ MOST_DIVERSE = 1_000
 """The most sentences of a selection that compares them with each other, which takes a
 time proportional to this number."""
 
+_NUMBER: TypeAdapter[int | float] = TypeAdapter(int | float)
+
 
 class SelectionFields(BaseModel):
-    """A body with the options of a selection; `with_selection_options` adds them."""
+    """A body with the options of a selection, added by `with_selection_options`."""
 
     selection_options: ClassVar[tuple[str, ...]] = ()
 
     def selection(self, says_answers: bool) -> Selection:
-        """The selection; ``RefusedError`` 422 for options that do not fit together.
+        """Return the selection.
 
-        ``says_answers`` tells whether the scanner estimates if a text answers.
+        ``RefusedError`` 422 for options that do not fit together. ``says_answers``
+        tells whether the scanner estimates if a text answers.
         """
         values = {name: getattr(self, name) for name in self.selection_options}
         if values["require_answer"] is not None and not says_answers:
@@ -60,7 +70,7 @@ class SelectionFields(BaseModel):
 def with_selection_options(
     defaults: Mapping[str, object],
 ) -> Callable[[type[Fields]], type[Fields]]:
-    """Add every option of a selection to a body, with some defaults of its own."""
+    """Add every option of a selection to a body, with some other defaults."""
 
     def with_options(body: type[Fields]) -> type[Fields]:
         fields: dict[str, Any] = {}
@@ -68,12 +78,12 @@ def with_selection_options(
             if name not in LEFT_OUT:
                 default = defaults.get(name, declared.default)
                 fields[name] = (_kind_of(declared), default)
-        made = create_model(
+        extended_body = create_model(
             body.__name__, __base__=body, __module__=body.__module__, **fields
         )
-        made.__doc__ = body.__doc__
-        made.selection_options = tuple(fields)
-        return made
+        extended_body.__doc__ = body.__doc__
+        extended_body.selection_options = tuple(fields)
+        return extended_body
 
     return with_options
 
@@ -83,7 +93,22 @@ def _kind_of(declared: SelectionOption) -> Any:  # noqa: ANN401 - a type
     kind = declared.plain_kind
     if declared.name == "always_keep":
         kind = Patterns | None
+    elif declared.name == "top_k":
+        kind = Annotated[kind, BeforeValidator(_number_in_quotes)]
     return Annotated[
         kind,
         Field(ge=declared.least, le=declared.most, description=declared.meaning),
     ]
+
+
+def _number_in_quotes(value: object) -> object:
+    """Return the number that a string of JSON spells, and other values unchanged.
+
+    Clients may send ``"5"`` for 5, as for every field that holds a number.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return _NUMBER.validate_python(value)
+    except ValidationError:
+        return value
