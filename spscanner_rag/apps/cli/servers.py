@@ -140,9 +140,10 @@ def mcp(
         raise ImportError(
             f"an MCP server needs {error.name}: {install_line('mcp')}"
         ) from error
-    kept = ReadCache(cache_folder()) if cache else None
-    scanner = _ready(computes.scanner(model, cache=kept))
-    server = create_server(Library(scanner, folders, kept.read if kept else read))
+    read_cache = ReadCache(cache_folder()) if cache else None
+    scanner = _ready(computes.scanner(model, cache=read_cache))
+    read_file = read_cache.read if read_cache else read
+    server = create_server(Library(scanner, folders, read_file))
     if port is None:
         server.run()
     else:

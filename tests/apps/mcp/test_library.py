@@ -1,97 +1,20 @@
-"""The server for agents, called by the protocol's own client: in this process, over HTTP, and as a program."""
+"""The tools of the server for agents, called by the protocol's own client."""
 
-import os
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-
 from spscanner_rag import Scanner
-from spscanner_rag.apps import mcp as module
-from spscanner_rag.apps.mcp import Library, create_server
+from spscanner_rag.apps.mcp import Library, question_reader
+from spscanner_rag.apps.mcp import library as library_module
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.text_encoder import TextEncoder
-from tests.apps.serving.conftest import running
-
-TREATY = (
-    "# Treaty\n\nThe keeper signed it.\n\n## Weather\n\nIt rained. The captain left"
-    " with 3 ships.\n"
-)
-KEEPER = (
-    "The keeper wrote the date. He signed the treaty. The well was dry. A bell rang"
-    " twice. Nobody left."
-)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Files that an agent may read, beside files that it may not."""
-    (tmp_path / "secret.txt").write_text("The keeper signed the secret.")
-    (folder := tmp_path / "open").mkdir()
-    (folder / "treaty.md").write_text(TREATY)
-    (folder / "keeper.txt").write_text(KEEPER)
-    (folder / "inner").mkdir()
-    (folder / "inner" / "ship.txt").write_text("The ship sank. The captain swam.")
-    (folder / "picture.bin").write_bytes(bytes(range(256)))
-    (folder / ".hidden.txt").write_text("The keeper hid it.")
-    (folder / "out.txt").symlink_to(tmp_path / "secret.txt")
-    (folder / "up").symlink_to(tmp_path)
-    return folder
-
-
-class Agent:
-    """Calls tools, each time as a new client, and tells errors from answers."""
-
-    def __init__(self, server: Any) -> None:
-        self.server = server
-
-    async def called(self, tool: str, **arguments: object) -> Any:
-        async with Client(self.server) as client:
-            return await client.call_tool(tool, arguments)
-
-    async def __call__(self, tool: str, **arguments: object) -> dict[str, Any]:
-        result = await self.called(tool, **arguments)
-        assert not result.is_error, result.content
-        return dict(result.structured_content)
-
-    async def refused(self, tool: str, **arguments: object) -> str:
-        result = await self.called(tool, **arguments)
-        assert result.is_error, result.content
-        return str(result.content[0].text)
-
-
-@pytest.fixture
-def library(tiny_scanner: Scanner, folder: Path) -> Library:
-    return Library(tiny_scanner, [folder])
-
-
-@pytest.fixture
-def agent(library: Library) -> Agent:
-    return Agent(create_server(library))
-
-
-async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
-    async with Client(create_server(library)) as client:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"search_document", "search_folder", "read_passage"}
-    for tool in tools.values():
-        assert tool.annotations is not None
-        assert tool.annotations.read_only_hint
-        assert not tool.annotations.open_world_hint
-        assert tool.output_schema
-        assert "context" not in tool.input_schema["properties"]
+from tests.apps.mcp.conftest import KEEPER, Agent
 
 
 @pytest.mark.parametrize(
@@ -225,7 +148,7 @@ async def test_a_folder_is_one_collection_and_says_what_it_left_out(
 async def test_many_files(
     limit: str, value: int, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, limit, value)
+    monkeypatch.setattr(library_module, limit, value)
     found = await agent("search_folder", question="Who left?")
     assert found["documents_read"] == 2
     assert any("too much in one folder" in note for note in found["not_read"])
@@ -260,14 +183,13 @@ async def test_of_more_than_is_read_the_likeliest_documents_are(
     agent: Agent,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "READ_TOKENS", 5)
+    monkeypatch.setattr(question_reader, "READ_TOKENS", 5)
     monkeypatch.setattr(Scanner, "meaning", meaning)
     found = await agent("search_folder", question=question)
     assert [each["path"] for each in found["documents"]] == [first]
     assert found["not_read"][0].startswith("2 documents that are less likely")
-    monkeypatch.setattr(
-        module, "MEANT_TOKENS", 5
-    )  # only the best by words is left to choose from
+    # only the best by words is left to choose from
+    monkeypatch.setattr(question_reader, "COMPARED_TOKENS", 5)
     again = await agent(
         "search_folder", question=question + " The keeper wrote the date?"
     )
@@ -315,9 +237,9 @@ async def test_a_known_question_needs_no_reading(
     ]
     assert len(scans) == 1
     assert all(answer == answers[0] for answer in answers)
-    monkeypatch.setattr(module, "KEPT_CHARACTERS", 1)
+    monkeypatch.setattr(question_reader, "HELD_CHARACTERS", 1)
     await agent("search_document", path="treaty.md", question="Who left?")
-    assert len(library._kept) == 1
+    assert len(library._reader._scans) == 1
 
 
 @pytest.mark.parametrize("given", [{"path": "keeper.txt"}, {"text": KEEPER}])
@@ -336,7 +258,7 @@ async def test_a_passage_with_its_neighbours(
     assert one["text"] == "He signed the treaty. The well was dry. A bell rang twice."
     assert (await agent("read_passage", id=one["id"], neighbours=50))["text"] == KEEPER
     (folder / "keeper.txt").write_text("Changed. " + KEEPER)
-    library._kept.clear()
+    library._reader._scans.clear()
     message = await agent.refused("read_passage", id=well["id"])
     assert (
         "keeper.txt has changed" if "path" in given else "no longer in memory"
@@ -359,118 +281,3 @@ async def test_a_sentence_longer_than_the_answer_is_cut_and_goes_on(
         )
         assert part["start"] == end
         end = part["end"]
-
-
-@contextmanager
-def served(library: Library) -> Iterator[str]:
-    """The address of a server over HTTP in this process."""
-    app = create_server(library).streamable_http_app(
-        stateless_http=True, max_request_body_size=2**20
-    )
-    with running(app) as address:
-        yield f"{address}/mcp"
-
-
-@pytest.mark.allow_hosts(["127.0.0.1"])
-@pytest.mark.parametrize("by", ["streams", "HTTP"])
-async def test_progress_and_cancelling(
-    by: str, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[float] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append(done)
-
-    monkeypatch.setattr(module, "TOLD_EACH", 0)
-    started, ended = threading.Event(), threading.Event()
-
-    def endless(*_: object, cancelled: Callable[[], bool], **options: object) -> None:
-        started.set()
-        try:
-            while not cancelled():
-                time.sleep(0.01)
-        finally:
-            ended.set()
-
-    async with AsyncExitStack() as stack:
-        server = (
-            create_server(library)
-            if by == "streams"
-            else stack.enter_context(served(library))
-        )
-        client = await stack.enter_async_context(Client(server))
-        await client.call_tool(
-            "search_folder", {"question": "Who left?"}, progress_callback=progress
-        )
-        assert told == sorted(set(told))
-        assert len(told) > 3
-        monkeypatch.setattr(library._scanner, "scan_many", endless)
-        async with anyio.create_task_group() as group:
-            group.start_soon(
-                client.call_tool,
-                "search_document",
-                {"question": "Why?", "path": "keeper.txt"},
-            )
-            await anyio.to_thread.run_sync(started.wait, 10)
-            group.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(ended.wait, 10)
-        monkeypatch.undo()
-        assert await Agent(server)(
-            "search_document", question="Why?", path="keeper.txt"
-        )
-
-
-@pytest.mark.allow_hosts(["127.0.0.1"])
-async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
-    found: list[dict[str, Any]] = []
-
-    async def ask(address: str, question: str) -> None:
-        found.append(await Agent(address)("search_folder", question=question))
-
-    with served(library) as address:
-        async with anyio.create_task_group() as group:
-            for question in ("Who left?", "Who signed the treaty?"):
-                group.start_soon(ask, address, question)
-        assert [each["documents_read"] for each in found] == [3, 3]
-        async with Client(address) as client:
-            with pytest.raises(Exception, match=r"(?i)error|large|413"):
-                await client.call_tool(
-                    "search_document", {"question": "Who?", "text": "x" * 2**21}
-                )
-        assert await Agent(address)(
-            "search_document", question="Who left?", path="keeper.txt"
-        )
-
-
-@pytest.mark.slow
-async def test_the_program_speaks_by_its_standard_streams(
-    tiny_checkpoint: Path, folder: Path
-) -> None:
-    arguments = [
-        "-m",
-        "spscanner_rag.apps.cli",
-        *f"mcp {folder} --no-cache --model {tiny_checkpoint}".split(),
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    started = StdioServerParameters(
-        command=sys.executable, args=arguments, env=environment
-    )
-    asked = {"question": "Who left?", "path": "keeper.txt"}
-    async with Client(stdio_client(started)) as client:
-        first = await client.call_tool("search_document", asked)
-        assert len(first.structured_content["documents"][0]["passages"]) == 5  # type: ignore[index]
-        large = await client.call_tool(
-            "search_document", asked | {"path": "", "text": "x" * 50_000_000}
-        )
-        assert "8000000 characters" in str(large.content)
-        assert (
-            await client.call_tool("search_document", asked)
-        ).content == first.content
-
-
-def test_a_folder_that_is_not_there_is_refused_first(
-    run: Callable[..., Any], tmp_path: Path
-) -> None:
-    run("mcp", tmp_path / "none", "--model", "does-not-exist").refuses(
-        "none: no such folder"
-    )

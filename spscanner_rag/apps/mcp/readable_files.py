@@ -1,0 +1,78 @@
+"""The files that an agent may read: those below some folders, none of them hidden."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.text.escaping import one_line
+
+MOST_CHARACTERS = 8_000_000
+"""Most characters of a document: about 2 million tokens."""
+
+
+class ReadableFiles:
+    """Files below some folders that are not hidden, with links resolved.
+
+    Parameters
+    ----------
+    folders : sequence of str or Path
+    read_file : callable
+        Reads the file with this path.
+    """
+
+    def __init__(
+        self, folders: Sequence[str | Path], read_file: Callable[[str], TextFile]
+    ) -> None:
+        self.roots = [Path(os.path.realpath(folder)) for folder in folders]
+        self._read_file = read_file
+        prefixes = [re.escape(f"{root}{os.sep}") for root in self.roots]
+        self._prefixes = re.compile("|".join(prefixes))
+
+    def document(self, path: str) -> TextFile:
+        """Read a document, whose path is then the shortest one that finds it again."""
+        real = self.resolved(path)
+        document = self._read_file(str(real))
+        if len(document.text) > MOST_CHARACTERS:
+            raise ValueError(
+                f"{path}: got over {MOST_CHARACTERS:,} characters; expected fewer:"
+                " split it"
+            )
+        containing = [root for root in self.roots if real.is_relative_to(root)]
+        short_path = str(real.relative_to(containing[0]))
+        if self.resolved(short_path) == real:
+            return replace(document, path=short_path)
+        return replace(document, path=str(real))
+
+    def resolved(self, path: str, *, is_folder: bool = False) -> Path:
+        """Resolve the path of a file, or of a folder, that may be read.
+
+        Others get the same error, whether or not they exist.
+        """
+        exists = os.path.isdir if is_folder else os.path.isfile
+        bases = [] if "\0" in path else [*self.roots, Path.cwd()]
+        for base in bases:
+            real = Path(os.path.realpath(base / path))
+            if self._is_visible(real) and exists(real):
+                return real
+        kind = "folder" if is_folder else "file"
+        raise ValueError(
+            f"{one_line(path[:200])}: got no such {kind}; expected one in"
+            f" {', '.join(map(str, self.roots))}, not hidden"
+        )
+
+    def _is_visible(self, real: Path) -> bool:
+        """Whether a path is below a folder, and no part of it below that is hidden."""
+        for root in self.roots:
+            if not real.is_relative_to(root):
+                continue
+            parts = real.relative_to(root).parts
+            if not any(part.startswith(".") for part in parts):
+                return True
+        return False
+
+    def without_roots(self, note: str) -> str:
+        """A note with paths as an agent names them."""
+        return self._prefixes.sub("", note)

@@ -1,0 +1,150 @@
+"""The server for agents: in this process, over HTTP, and as a program."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from spscanner_rag.apps.mcp import Library, create_server
+from spscanner_rag.apps.mcp import progress as progress_module
+from tests.apps.mcp.conftest import Agent
+from tests.apps.serving.conftest import running
+
+
+async def test_the_tools_only_read_and_say_their_form(library: Library) -> None:
+    async with Client(create_server(library)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == {"search_document", "search_folder", "read_passage"}
+    for tool in tools.values():
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert not tool.annotations.open_world_hint
+        assert tool.output_schema
+        assert "context" not in tool.input_schema["properties"]
+
+
+@contextmanager
+def served(library: Library) -> Iterator[str]:
+    """The address of a server over HTTP in this process."""
+    app = create_server(library).streamable_http_app(
+        stateless_http=True, max_request_body_size=2**20
+    )
+    with running(app) as address:
+        yield f"{address}/mcp"
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+@pytest.mark.parametrize("by", ["streams", "HTTP"])
+async def test_progress_and_cancelling(
+    by: str, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        told.append(done)
+
+    monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_REPORTS", 0)
+    started, ended = threading.Event(), threading.Event()
+
+    def endless(*_: object, cancelled: Callable[[], bool], **options: object) -> None:
+        started.set()
+        try:
+            while not cancelled():
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    async with AsyncExitStack() as stack:
+        server = (
+            create_server(library)
+            if by == "streams"
+            else stack.enter_context(served(library))
+        )
+        client = await stack.enter_async_context(Client(server))
+        await client.call_tool(
+            "search_folder", {"question": "Who left?"}, progress_callback=progress
+        )
+        assert told == sorted(set(told))
+        assert len(told) > 3
+        monkeypatch.setattr(library._scanner, "scan_many", endless)
+        async with anyio.create_task_group() as group:
+            group.start_soon(
+                client.call_tool,
+                "search_document",
+                {"question": "Why?", "path": "keeper.txt"},
+            )
+            await anyio.to_thread.run_sync(started.wait, 10)
+            group.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(ended.wait, 10)
+        monkeypatch.undo()
+        assert await Agent(server)(
+            "search_document", question="Why?", path="keeper.txt"
+        )
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+async def test_two_clients_ask_by_http_at_once(library: Library) -> None:
+    found: list[dict[str, Any]] = []
+
+    async def ask(address: str, question: str) -> None:
+        found.append(await Agent(address)("search_folder", question=question))
+
+    with served(library) as address:
+        async with anyio.create_task_group() as group:
+            for question in ("Who left?", "Who signed the treaty?"):
+                group.start_soon(ask, address, question)
+        assert [each["documents_read"] for each in found] == [3, 3]
+        async with Client(address) as client:
+            with pytest.raises(Exception, match=r"(?i)error|large|413"):
+                await client.call_tool(
+                    "search_document", {"question": "Who?", "text": "x" * 2**21}
+                )
+        assert await Agent(address)(
+            "search_document", question="Who left?", path="keeper.txt"
+        )
+
+
+@pytest.mark.slow
+async def test_the_program_speaks_by_its_standard_streams(
+    tiny_checkpoint: Path, folder: Path
+) -> None:
+    arguments = [
+        "-m",
+        "spscanner_rag.apps.cli",
+        *f"mcp {folder} --no-cache --model {tiny_checkpoint}".split(),
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    started = StdioServerParameters(
+        command=sys.executable, args=arguments, env=environment
+    )
+    asked = {"question": "Who left?", "path": "keeper.txt"}
+    async with Client(stdio_client(started)) as client:
+        first = await client.call_tool("search_document", asked)
+        assert len(first.structured_content["documents"][0]["passages"]) == 5  # type: ignore[index]
+        large = await client.call_tool(
+            "search_document", asked | {"path": "", "text": "x" * 50_000_000}
+        )
+        assert "8000000 characters" in str(large.content)
+        assert (
+            await client.call_tool("search_document", asked)
+        ).content == first.content
+
+
+def test_a_folder_that_is_not_there_is_refused_first(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    run("mcp", tmp_path / "none", "--model", "does-not-exist").refuses(
+        "none: no such folder"
+    )
