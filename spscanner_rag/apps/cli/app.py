@@ -14,7 +14,8 @@ import typer
 
 from spscanner_rag import __version__
 from spscanner_rag.apps.cli import batch, compare, info, scan, servers
-from spscanner_rag.apps.cli.options import SeveralValues, tell
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.several_values import SeveralValues
 
 ENTRY_POINTS = "spscanner.commands"
 """The group of entry points that add commands: each is a function of the typer app."""
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog=scan.JSON_LAYOUT)(scan.scan)
+app.command(cls=SeveralValues, epilog=scan.JSON_LAYOUT)(scan.scan)
 app.command(epilog=compare.JSON_LAYOUT)(compare.compare)
 app.command(cls=SeveralValues, epilog=batch.RESULTS)(batch.batch)
 app.command()(servers.serve)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 from typer.models import OptionInfo
 
-from spscanner_rag.apps.cli.options import option
+from spscanner_rag.apps.cli.declaring import option
 from spscanner_rag.results import Selection
 from spscanner_rag.results.selection import SELECTION_OPTIONS
 from spscanner_rag.results.selection_options import SelectionOption
@@ -19,7 +19,7 @@ Group = TypeVar("Group", bound="SelectionOptions")
 OF_ONE_TEXT = "each file is a text of its own, and all files are ranked together"
 """Why a command has no limit for each text."""
 
-_METAVARS = {"always_keep": "PATTERN", "count_tokens": "ENCODING"}
+_METAVARS = {"always_keep": "PATTERN...", "count_tokens": "ENCODING"}
 
 
 class SelectionOptions:

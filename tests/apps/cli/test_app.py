@@ -98,10 +98,8 @@ def test_help_and_version(run: Run) -> None:
     code, out, _ = run("--help")
     assert (code, {"scan", "info"} <= set(out.split())) == (0, True)
     help_of_scan = run("scan", "--help").out
-    assert (
-        '"score": float, "logit": float, "neighbour": bool, "text": str}]}]}'
-        in help_of_scan
-    )
+    assert '"score": float, "logit": float,' in help_of_scan
+    assert '"neighbour": bool, "text": str}]}]}' in help_of_scan
     assert "byte order mark" in " ".join(help_of_scan.split())
     code, out, err = run()
     assert (code, out) == (2, "")

@@ -166,7 +166,7 @@ def test_a_trained_model_is_a_retriever_that_finds_the_answers(
     found = Dense(own.out, "passage", device="cpu")
     assert found.similarity == similarity
     text = json.loads(files.validation[0].read_text())["text"]
-    units = found.segment(text)
+    units = found.units_of(text)
     ranks = []
     for question, answer in ANSWERS.items():
         logits = found.score_units(question, text, units)
