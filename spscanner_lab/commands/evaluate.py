@@ -5,13 +5,9 @@ from pathlib import Path
 import typer
 
 from spscanner_lab.commands.evaluation_options import EvaluationOptions
-from spscanner_rag.apps.cli.options import (
-    RetrieverOptions,
-    argument,
-    grouped,
-    option,
-    tell,
-)
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.model_options import RetrieverOptions
 
 RESULTS = """\
 The folder gets records.jsonl (one question per line), results.json (one number per

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from spscanner_rag.apps.cli.options import names_in, option
+from spscanner_rag.apps.cli.declaring import option
+from spscanner_rag.apps.cli.listed_names import names_in
 
 if TYPE_CHECKING:
     from spscanner_lab.evaluation.aggregation import DocumentForm

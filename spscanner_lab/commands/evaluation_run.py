@@ -24,7 +24,8 @@ from spscanner_lab.evaluation.trec_runs import write_runs
 from spscanner_lab.views.evaluation_files import write_result
 from spscanner_lab.views.evaluation_terminal import show_result
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.options import RetrieverOptions, tell
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.model_options import RetrieverOptions
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
 from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
 from spscanner_rag.baselines.identity import identity_of

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spscanner_lab.evaluation.ablations import CONTEXTS, Chunked
 from spscanner_lab.evaluation.study import Study
-from spscanner_rag.apps.cli.options import RetrieverOptions
+from spscanner_rag.apps.cli.model_options import RetrieverOptions
 from spscanner_rag.baselines.names import scorer_of
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scorers import Scorer

@@ -14,7 +14,7 @@ from spscanner_lab.evidence.chunking import is_chunking, read_chunking
 from spscanner_lab.evidence.data_lines import DataError
 from spscanner_lab.evidence.questions import Document, read_documents
 from spscanner_lab.evidence.sampling import is_held_out
-from spscanner_rag.apps.cli.options import tell
+from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.baselines.settings import Setting
 
 _MOST_TOLD = 5  # bad lines whose errors are printed

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.apps.cli.options import argument, option
+from spscanner_rag.apps.cli.declaring import argument, option
 from spscanner_rag.text.escaping import one_line
 
 

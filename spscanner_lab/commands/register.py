@@ -3,7 +3,7 @@
 import typer
 
 from spscanner_lab.commands import annotate, evaluate, from_released, synthesize, train
-from spscanner_rag.apps.cli.options import SeveralValues
+from spscanner_rag.apps.cli.several_values import SeveralValues
 
 
 def add_commands(app: typer.Typer) -> None:

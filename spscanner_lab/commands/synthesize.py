@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_lab.commands import run_report
-from spscanner_rag.apps.cli.options import PROGRESS, argument, option, tell
+from spscanner_rag.apps.cli.declaring import argument, option
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.shared_options import PROGRESS
 
 RESULTS = """\
 The folder gets train.jsonl for `spscanner train --data`, test.jsonl for

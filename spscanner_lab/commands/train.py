@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spscanner_rag.apps.cli.options import DEVICE, THREADS, argument, option
+from spscanner_rag.apps.cli.declaring import argument, option
+from spscanner_rag.apps.cli.shared_options import DEVICE, THREADS
 from spscanner_rag.text.escaping import encodable, unbroken
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.apps.cli.batch import _INPUTS
-from spscanner_rag.apps.cli.options import FILES
+from spscanner_rag.apps.cli.shared_options import FILES
 from spscanner_rag.files.formats import (
     ENDINGS,
     FORMATS,

@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from spscanner_rag.apps.cli.options import (
-    MODEL,
-    PROGRESS,
-    SEGMENT_TOKENS,
-    ScannerOptions,
-    argument,
-    grouped,
-    option,
-    tell,
-)
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.model_options import ScannerOptions
 from spscanner_rag.apps.cli.selection import SelectionOptions, selection_options
+from spscanner_rag.apps.cli.shared_options import MODEL, PROGRESS, SEGMENT_TOKENS
 from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import one_line

@@ -5,16 +5,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spscanner_rag.apps.cli.options import (
-    FILES,
-    PROGRESS,
-    QUERY,
-    OutputFormat,
-    OutputOptions,
-    RetrieverOptions,
-    grouped,
-    option,
-)
+from spscanner_rag.apps.cli.declaring import grouped, option
+from spscanner_rag.apps.cli.model_options import RetrieverOptions
+from spscanner_rag.apps.cli.output_options import OutputFormat, OutputOptions
+from spscanner_rag.apps.cli.shared_options import FILES, PROGRESS, QUERY
 from spscanner_rag.scorers import check_query
 from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.text.token_counts import check_counter
@@ -85,7 +79,7 @@ def compare(
         check_top_k,
         compare_together,
     )
-    from spscanner_rag.apps.compare.views import retriever_progress
+    from spscanner_rag.apps.compare.terminal import retriever_progress
     from spscanner_rag.baselines.names import scorer_of
     from spscanner_rag.system.threads import use_threads
 
@@ -167,10 +161,10 @@ def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str
 
             return json_text(described(comparisons))
         case OutputFormat.HTML:
-            from spscanner_rag.apps.compare.views import render_comparisons
+            from spscanner_rag.apps.compare.page import render_comparisons
 
             return render_comparisons(comparisons)
         case _:
-            from spscanner_rag.apps.compare.views import render_text
+            from spscanner_rag.apps.compare.terminal import render_text
 
             return render_text(comparisons, output.stream(sys.stdout))

@@ -5,7 +5,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped, option
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
+from spscanner_rag.apps.cli.model_options import ScannerOptions
 from spscanner_rag.system.run_inputs import leaves
 
 if TYPE_CHECKING:

@@ -8,24 +8,22 @@ from contextlib import suppress
 import typer
 
 from spscanner_rag.apps.cache import ReadCache, cache_folder
-from spscanner_rag.apps.cli.options import (
-    CACHE,
-    FILES,
-    MODEL,
-    PROGRESS,
-    SEGMENT_TOKENS,
-    OutputFormat,
-    OutputOptions,
-    ScannerOptions,
-    grouped,
-    option,
-    tell,
-)
+from spscanner_rag.apps.cli.declaring import grouped, option
+from spscanner_rag.apps.cli.messages import tell
+from spscanner_rag.apps.cli.model_options import ScannerOptions
+from spscanner_rag.apps.cli.output_options import OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.prepared_files import PreparedFiles
 from spscanner_rag.apps.cli.selection import (
     OF_ONE_TEXT,
     SelectionOptions,
     selection_options,
+)
+from spscanner_rag.apps.cli.shared_options import (
+    CACHE,
+    FILES,
+    MODEL,
+    PROGRESS,
+    SEGMENT_TOKENS,
 )
 from spscanner_rag.apps.pages import scanned_document
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument

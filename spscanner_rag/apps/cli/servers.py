@@ -12,14 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spscanner_rag.apps.cache import ReadCache, cache_folder
-from spscanner_rag.apps.cli.options import (
-    CACHE,
-    MODEL,
-    ScannerOptions,
-    argument,
-    grouped,
-    option,
-)
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
+from spscanner_rag.apps.cli.model_options import ScannerOptions
+from spscanner_rag.apps.cli.shared_options import CACHE, MODEL
 from spscanner_rag.files.reading import read
 from spscanner_rag.system.install_hints import install_line
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.cli.options import option
+from spscanner_rag.apps.cli.declaring import option
 from spscanner_rag.apps.cli.selection import (
     SelectionOptions,
     checked_selection,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.apps.cli.app import program
-from spscanner_rag.apps.cli.options import SeveralValues
+from spscanner_rag.apps.cli.several_values import SeveralValues
 
 
 def every_command(command: Any, name: str = "spscanner") -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,107 @@
+"""Groups of options that load scanners and other retrievers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spscanner_rag.apps.cache import ReadCache
+from spscanner_rag.apps.cli.declaring import option
+from spscanner_rag.apps.cli.listed_names import names_in
+from spscanner_rag.apps.cli.shared_options import DEVICE, THREADS, TOKENIZER
+from spscanner_rag.baselines.names import short_usages
+
+if TYPE_CHECKING:
+    from spscanner_rag.baselines.register import LoadOptions
+    from spscanner_rag.baselines.settings import Setting
+    from spscanner_rag.baselines.unit_kinds import UnitKind
+    from spscanner_rag.scanner import Scanner
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScannerOptions:
+    """Device, dtype, threads and tokenizer of a scanner."""
+
+    device: str = DEVICE
+    dtype: str = option("auto", "auto, float32 or bfloat16.")
+    threads: int | None = THREADS
+    tokenizer: str | None = TOKENIZER
+
+    def scanner(
+        self,
+        model: str | None,
+        segment_tokens: int | None = None,
+        cache: ReadCache | None = None,
+    ) -> "Scanner":
+        """Load a checkpoint, by default the bundled one.
+
+        The scanner keeps its sentence vectors in ``cache``.
+        """
+        from spscanner_rag import Scanner
+
+        scanner = Scanner.from_pretrained(
+            model,
+            device=self.device,
+            dtype=self.dtype,
+            threads=self.threads,
+            segment_tokens=segment_tokens,
+            tokenizer=self.tokenizer,
+        )
+        if scanner.meaning is not None:
+            scanner.meaning.cache.store = cache
+        return scanner
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrieverOptions(ScannerOptions):
+    """Names and units of retrievers, and how to load their models."""
+
+    retrievers: str = option(
+        "scanner,bm25,dense",
+        f"{', '.join(short_usages())}.",
+        "NAME,...",
+    )
+    unit: str = option(
+        "sentence",
+        "sentence, chunk (300 words) or chunk:WORDS, passage, document; a scanner ranks"
+        " sentences only.",
+        "UNIT,...",
+    )
+    dtype: str = option("auto", "For scanners: auto, float32 or bfloat16.")
+    trust_remote_code: bool = option(
+        False, "Let models from the Hub run their own code."
+    )
+
+    def loading(
+        self, unit: str = "sentence", titles: dict[str, str] | None = None
+    ) -> "LoadOptions":
+        """Return the loading options for retrievers that rank units of this kind.
+
+        Loading checks the kind.
+        """
+        from spscanner_rag.baselines.register import LoadOptions
+
+        own: UnitKind = unit  # type: ignore[assignment]
+        return LoadOptions(
+            own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer
+        )
+
+    @cached_property
+    def units(self) -> list[str]:
+        """The kinds of units in ``--unit``, checked."""
+        from spscanner_rag.baselines.unit_kinds import segmenter_of
+
+        units = names_in("--unit", self.unit)
+        for kind in units:
+            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
+        return units
+
+    @cached_property
+    def settings(self) -> "list[Setting]":
+        """Every retriever, with every kind of unit that it ranks."""
+        from spscanner_rag.baselines.names import check_name
+        from spscanner_rag.baselines.settings import settings_of
+
+        names = names_in("--retrievers", self.retrievers)
+        for name in names:
+            check_name(name)
+        return settings_of(names, self.units)
