@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag.apps.compare import Comparison, Pick, Retrieval
-from spscanner_rag.apps.compare.views import render_comparisons, render_text
+from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import select_together
 from spscanner_rag.apps.pages.terminal import render_documents

@@ -15,6 +15,8 @@ from spscanner_rag.text.token_counts import check_counter
 
 if TYPE_CHECKING:
     from spscanner_rag.apps.compare import Comparison
+    from spscanner_rag.baselines.settings import Setting
+    from spscanner_rag.scorers import Scorer
 
 JSON_LAYOUT = """JSON is one object:
 
@@ -84,29 +86,17 @@ def compare(
     from spscanner_rag.system.threads import use_threads
 
     check_query(query, "--query")
-    settings = {
-        (
-            each.retriever
-            if each.unit == "sentence"
-            else f"{each.retriever} ({each.unit})"
-        ): each
-        for each in computes.settings
-    }
+    settings: dict[str, Setting] = {}
+    for setting in computes.settings:
+        label = setting.retriever
+        if setting.unit != "sentence":
+            label = f"{setting.retriever} ({setting.unit})"
+        settings[label] = setting
     picks = _picks(top_k, computes.units)
-    numbers = [picks[each.unit] for each in computes.settings]
+    numbers = [picks[setting.unit] for setting in computes.settings]
     check_top_k(numbers, len(settings))
     check_counter(count_tokens)
-    matches = (
-        [_SPAN.fullmatch(word) for word in evidence.split(",")]
-        if evidence is not None
-        else []
-    )
-    if None in matches:
-        raise ValueError(
-            f"--evidence: got {evidence!r}; expected START-END,..., such as 120-188, in"
-            " characters from 0"
-        )
-    spans = [(int(match[1]), int(match[2])) for match in matches if match]
+    spans = _spans(evidence)
     if output.form not in (OutputFormat.TEXT, OutputFormat.JSON, OutputFormat.HTML):
         raise ValueError(
             f"--format: got {output.form}; expected text, json or html for a comparison"
@@ -114,10 +104,9 @@ def compare(
     documents = output.read(files)
     check_evidence_spans(spans, documents)
     use_threads(computes.threads)
-    scorers = {
-        label: scorer_of(own.retriever, computes.loading(own.unit))
-        for label, own in settings.items()
-    }
+    scorers: dict[str, Scorer] = {}
+    for label, setting in settings.items():
+        scorers[label] = scorer_of(setting.retriever, computes.loading(setting.unit))
     turns = len(documents) * len(scorers)
     with retriever_progress(progress, turns) as started:
         comparisons = compare_together(
@@ -130,6 +119,21 @@ def compare(
             started=started,
         )
     output.write(documents, _rendered(output, comparisons))
+
+
+def _spans(evidence: str | None) -> list[tuple[int, int]]:
+    """The spans in ``--evidence``."""
+    spans: list[tuple[int, int]] = []
+    words = [] if evidence is None else evidence.split(",")
+    for word in words:
+        match = _SPAN.fullmatch(word)
+        if match is None:
+            raise ValueError(
+                f"--evidence: got {evidence!r}; expected START-END,..., such as"
+                " 120-188, in characters from 0"
+            )
+        spans.append((int(match[1]), int(match[2])))
+    return spans
 
 
 def _picks(value: str | None, units: list[str]) -> dict[str, int]:

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.units import Unit
-from tests.fakes import ScoredBy
+from tests.fakes import ScoredBy, words
 
 
 class Cutting(ScoredBy):
@@ -40,17 +41,27 @@ def seeded(seed: int, unit: str = "sentence") -> Cutting:
 
 
 def prefers(wanted: Sequence[int | str], unit: str = "sentence") -> Cutting:
-    """Scores the units best, in this order, that begin at given offsets or hold given words."""
+    """Scores best the units that begin at given offsets or hold given words.
+
+    The first of ``wanted`` is the best.
+    """
+
+    def rank(text: str, candidate: Unit) -> int:
+        unit_text = text[candidate.start : candidate.end]
+        for number, wish in enumerate(wanted):
+            if isinstance(wish, str) and wish in unit_text:
+                return number
+            if wish == candidate.start:
+                return number
+        return 99
 
     def logits(query: str, text: str, units: Sequence[Unit]) -> list[float]:
-        def rank(own: Unit) -> int:
-            words = text[own.start : own.end]
-            liked = (
-                one in words if isinstance(one, str) else one == own.start
-                for one in wanted
-            )
-            return next((place for place, likes in enumerate(liked) if likes), 99)
-
-        return [-rank(each) for each in units]
+        return [-rank(text, candidate) for candidate in units]
 
     return Cutting(logits, unit)
+
+
+def comparison_of(text: str, *, top_k: int = 3, **options: object) -> Comparison:
+    """Compare two retrievers of sentences and one of chunks."""
+    scorers = {"a": seeded(0), "b": seeded(1), "chunks": seeded(9, "chunk")}
+    return compare("Who?", text, scorers, top_k=top_k, count_tokens=words, **options)  # type: ignore[arg-type]

@@ -30,7 +30,10 @@ def page_file(tmp_path: Path, hostile_markup: str) -> Path:
 
 
 def gone_to(opened: Any) -> str:
-    """The pick that the page jumped to, which must be in view and not under the bar at the top."""
+    """The pick that the page jumped to.
+
+    It must be in view and not under the bar at the top.
+    """
     (name,) = opened.page.evaluate(
         "[...document.querySelectorAll('li:target')].map((each) => each.id)"
     )
@@ -60,8 +63,18 @@ def test_links_lead_to_the_pick_from_strips_and_cards(
 
 def test_keys_go_from_pick_to_pick(visit: Any, page_file: Path) -> None:
     opened = visit(page_file)
-    for key, pick in (("j", "1-1"), ("j", "1-2"), ("ArrowRight", "2-1"), ("ArrowRight", "3-1"), ("j", "3-2"),
-                      ("j", "3-2"), ("k", "3-1"), ("ArrowLeft", "2-1"), ("k", "2-1")):  # fmt: skip
+    picks_after_keys = (
+        ("j", "1-1"),
+        ("j", "1-2"),
+        ("ArrowRight", "2-1"),
+        ("ArrowRight", "3-1"),
+        ("j", "3-2"),
+        ("j", "3-2"),
+        ("k", "3-1"),
+        ("ArrowLeft", "2-1"),
+        ("k", "2-1"),
+    )
+    for key, pick in picks_after_keys:
         opened.page.keyboard.press(key)
         assert gone_to(opened) == f"p1-{pick}"
     opened.finish()

@@ -1,42 +1,21 @@
-"""A comparison as text and as a page: every highlight is a pick, and all text of a document stays text."""
+"""A comparison as a page, where every highlight is a pick and text stays text."""
 
-import io
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree.ElementTree import Element
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.compare import Comparison, Pick, Retrieval, compare
-from spscanner_rag.apps.compare.views import (
-    CONTEXT,
-    LONGEST,
-    SHOWN,
-    render_comparisons,
-    render_text,
-    retriever_progress,
-    verdict,
-)
+from spscanner_rag.apps.compare import compare
+from spscanner_rag.apps.compare.page import CONTEXT, LONGEST, render_comparisons
 from spscanner_rag.apps.pages.html_page import readable
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.escaping import one_line, visible
-from tests.apps.compare.fakes import FIRST, LAST, prefers, seeded
-from tests.apps.pages.checked_page import (
-    HOSTILE,
-    WORDS,
-    CheckedPage,
-    check_page,
-    text_of,
-)
+from tests.apps.compare.fakes import comparison_of, prefers
+from tests.apps.pages.checked_page import WORDS, CheckedPage, check_page, text_of
 from tests.fakes import words
-
-
-def comparison_of(text: str, *, top_k: int = 3, **options: object) -> Comparison:
-    scorers = {"a": seeded(0), "b": seeded(1), "chunks": seeded(9, "chunk")}
-    return compare("Who?", text, scorers, top_k=top_k, count_tokens=words, **options)  # type: ignore[arg-type]
 
 
 def many_sentences(number: int) -> str:
@@ -255,185 +234,3 @@ def test_pages_are_told_instead_of_lines(label: str, said: str) -> None:
     ]
     assert any(said in each for each in facts)
     assert not any("line" in each for each in facts)
-
-
-def test_a_notebook_gets_the_page_in_a_frame() -> None:
-    comparison = comparison_of(HOSTILE)
-
-    class Frame(HTMLParser):
-        attributes: dict[str, str | None]
-
-        def handle_starttag(
-            self, tag: str, attrs: list[tuple[str, str | None]]
-        ) -> None:
-            assert tag == "iframe"
-            self.attributes = dict(attrs)
-
-    frame = Frame()
-    frame.feed(comparison._repr_html_())
-    assert repr(comparison).endswith(
-        f"characters={len(HOSTILE)}, retrievers: a, b, chunks)"
-    )
-    assert frame.attributes["sandbox"] == "allow-scripts"
-    assert frame.attributes["srcdoc"] == comparison.page
-
-
-def in_terminal(
-    text: str, top_k: int = 2, name: str = "first", path: str = "a.txt"
-) -> Comparison:
-    scorers = {name: FIRST, "last": LAST}
-    return compare(
-        "Who?",
-        text,
-        scorers,
-        top_k=top_k,
-        evidence=[(0, 3)],
-        count_tokens=words,
-        path=path,
-    )
-
-
-def test_a_pipe_gets_one_line_a_pick() -> None:
-    comparison = in_terminal(
-        "One is here. Two is there.\nThree is gone. Four came back."
-    )
-    lines = render_text([comparison], io.StringIO()).splitlines()
-    assert lines[0] == "a.txt 57 characters, tokens as counted by the counter given"
-    assert (
-        lines[1].split()
-        == "retriever picks of units only it evidence tokens seconds".split()
-    )
-    assert lines[2].split()[:-1] == "first 2 4 2 1 of 1 6".split()
-    assert lines[3].split()[:-1] == "last 2 4 2 0 of 1 6".split()
-    assert lines[4:] == [
-        "",
-        "first",
-        "1:1  only  evidence",
-        "  1  0.500  One is here.",
-        "1:14  only",
-        "  2  0.269  Two is there.",
-        "",
-        "last",
-        "2:16  only",
-        "  1  0.953  Four came back.",
-        "2:1  only",
-        "  2  0.881  Three is gone.",
-        "",
-        "evidence 1:1  found by first  missed by last",
-        "            One is here.",
-    ]
-
-
-def test_unequal_numbers_of_picks_and_long_ones() -> None:
-    text = "One is here. " + "Many words are in this one, " * 40 + "and it ends."
-    comparison = compare(
-        "Who?", text, {"a": FIRST, "b": LAST}, top_k=[1, 2], count_tokens=len
-    )
-    shown = render_text([comparison], io.StringIO())
-    longest = max(
-        comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start
-    )
-    assert longest.end - longest.start > SHOWN
-    assert str(longest.end - longest.start) in re.findall(r"\[(\d+)", shown)
-
-
-def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> None:
-    comparison = in_terminal(
-        "One is here. Two is there. " + "Many words are in this sentence " * 9 + "."
-    )
-    shown = render_text([comparison], terminal)
-    assert "\x1b[" in shown
-    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
-    assert max(map(len, plain.splitlines())) <= 60
-
-
-def test_progress_names_the_retriever_at_work(terminal: io.StringIO) -> None:
-    with retriever_progress(True, 2, terminal) as started:
-        started("[red]evil\x1b[31m")
-        started("bm25")
-    shown = terminal.getvalue()
-    assert "[red]evil\\x1b[31m" in shown
-    assert "1/2" in shown
-    with retriever_progress(False, 2, silent := io.StringIO()) as started:
-        started("bm25")
-    assert silent.getvalue() == ""
-
-
-def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Comparison:
-    retrievals = tuple(
-        Retrieval(name, 9, (Pick(start, start + 3, 0.5, 1, 1, False),), 0.1, own)
-        for name, own, start in zip(
-            "abc", found, starts or (0,) * len(found), strict=False
-        )
-    )
-    spans = tuple((number, number + 1) for number in range(len(found[0])))
-    return Comparison(
-        "?", TextFile("", "One two three."), retrievals, spans, spans, "a"
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        (
-            [(True, True), (True, False)],
-            "a found both evidence sentences, the first at rank 1; b found 1.",
-        ),
-        (
-            [(True,), (False,), (True,)],
-            "a and c each found the evidence sentence at rank 1; b found none.",
-        ),
-        (
-            [(True, False), (False, True)],
-            "a and b each found 1 of 2 evidence sentences at rank 1.",
-        ),
-        ([(False,), (False,)], "No retriever found the evidence sentence."),
-        ([(False, False)], "No retriever found any of the 2 evidence sentences."),
-        ([(True,) * 3], "a found all 3 evidence sentences, the first at rank 1."),
-        ([(True, True)], "a found both evidence sentences, the first at rank 1."),
-        (
-            [(False, False), (True, False), (False, False)],
-            (
-                "b found 1 of 2 evidence sentences at rank 1; a found none and c found"
-                " none."
-            ),
-        ),
-    ],
-)
-def test_with_evidence_it_says_who_found_it(
-    found: list[tuple[bool, ...]], sentence: str
-) -> None:
-    assert verdict(compared(*found), "abc"[: len(found)]) == sentence
-
-
-def test_without_evidence_it_says_whether_they_agree() -> None:
-    assert "put the same place first" in verdict(compared((), (), starts=(0, 2)), "ab")
-    assert "do not agree" in verdict(compared((), (), starts=(0, 3)), "ab")
-    assert "One retriever" in verdict(compared(()), "a")
-
-
-def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first() -> (
-    None
-):
-    def asked(
-        name: str, *spans: tuple[int, int], found: tuple[bool, bool]
-    ) -> Retrieval:
-        picks = (
-            Pick(*span, 0.5, rank, 1, False) for rank, span in enumerate(spans, start=1)
-        )
-        return Retrieval(name, 9, tuple(picks), 0.1, found)
-
-    evidence = ((10, 20), (40, 50))
-    retrievals = (
-        asked("scanner", (0, 5), (30, 35), (12, 18), found=(True, False)),
-        asked("bm25", (60, 70), (40, 50), found=(False, True)),
-        asked(
-            "dense", (49, 60), found=(False, False)
-        ),  # it overlaps too little to count as found
-    )
-    data = Comparison("?", TextFile("", "x" * 80), retrievals, evidence, evidence, "a")
-    assert (
-        verdict(data, ["scanner", "bm25", "dense"])
-        == "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3;"
-        " dense found none."
-    )
