@@ -213,10 +213,8 @@ class Style:
 
 
 def _style(element: Element) -> Style:
-    name, first_row = (
-        value(element, "w:name"),
-        element.find("w:tblStylePr[@w:type='firstRow']", NAMES),
-    )
+    name = value(element, "w:name")
+    first_row = element.find("w:tblStylePr[@w:type='firstRow']", NAMES)
     heading = _HEADING.fullmatch(name)
     named = int(heading[1]) if heading else int(name.lower() == "title")
     return Style(
@@ -257,12 +255,11 @@ class Styles:
             if not (parent := self._all.get(found.parent)):
                 break
             if not found.number:
-                found.number, found.level = parent.number, parent.level
+                found.number = parent.number
+                found.level = parent.level
             found.outline = found.outline or parent.outline
-            found.bold, found.hidden = (
-                found.bold or parent.bold,
-                found.hidden or parent.hidden,
-            )
+            found.bold = found.bold or parent.bold
+            found.hidden = found.hidden or parent.hidden
             found.header_row = found.header_row or parent.header_row
             found.parent = parent.parent
         return found
@@ -281,18 +278,16 @@ class _Level:
     format: str = "decimal"
     text: str | None = None  # such as "%1.%2)"
     only_digits: bool = False  # also for the numbers of other levels
-    restarts_after: int | None = (
-        None  # the level, from 1, whose items restart its numbers; 0 for none
-    )
+    # the level, from 1, whose items restart its numbers; 0 for none
+    restarts_after: int | None = None
     style: str = ""  # the style whose paragraphs are on this level
 
 
 class _List(NamedTuple):
     levels: dict[int, _Level]
     starts: dict[int, int]  # level -> number of the first item in this list
-    counted: dict[
-        int, int
-    ]  # level -> number of the last item; shared by all lists of a definition
+    # level -> number of the last item; shared by all lists of a definition
+    counted: dict[int, int]
 
 
 def _levels(element: Element, path: str) -> dict[int, _Level]:
@@ -404,13 +399,14 @@ _UNREAD = {
     "tblPr",
     "rubyPr",
 }
+# no paragraph continues past their end
 _STORIES = {
     "tc",
     "txbxContent",
     "body",
     "footnote",
     "endnote",
-}  # no paragraph continues past their end
+}
 _DELETED = {"del", "moveFrom"}  # properties that mark an element as deleted
 _PIECES = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _FIRST_ROW_BIT = set("2367abef")  # hexadecimal digits with this bit set
@@ -451,12 +447,13 @@ class _Story:
     """Reads one part of the document: its main text, footnotes or endnotes."""
 
     def __init__(self, built: TextBuilder, styles: Styles, lists: Lists) -> None:
-        self._built, self._styles, self._lists = built, styles, lists
+        self._built = built
+        self._styles = styles
+        self._lists = lists
         self._carried: list[str] = []  # text of paragraphs whose ends were deleted
         self._rows: list[Row] | None = None  # rows of the open table
-        self._cell: _Cell | None = (
-            None  # the open cell; it gets all text inside, also of nested tables
-        )
+        # the open cell; it gets all text inside, also of nested tables
+        self._cell: _Cell | None = None
 
     def read(
         self,
@@ -513,9 +510,8 @@ class _Story:
             elif run and name == "t":
                 text = symbols_of(run.font, text)
                 if run.raised and _DIGITS.fullmatch(text):
-                    text = text.translate(
-                        RAISED
-                    )  # else "10" and a raised "3" would be 103
+                    # else "10" and a raised "3" would be 103
+                    text = text.translate(RAISED)
             self._add(text, paragraph, run)
 
     def _add(
@@ -536,9 +532,8 @@ class _Story:
             self._end(paragraph, own)
         else:
             paragraph.add("")
-            self._carried = (
-                paragraph.parts
-            )  # its end was deleted, so it continues in the next one
+            # its end was deleted, so it continues in the next one
+            self._carried = paragraph.parts
 
     def _end(self, paragraph: _Paragraph, own: Mapping[str, Element]) -> None:
         paragraph.add("")
@@ -559,10 +554,8 @@ class _Story:
 
         Empty if it is not.
         """
-        named, level = (
-            value(own.get("numPr"), "w:numId"),
-            value(own.get("numPr"), "w:ilvl"),
-        )
+        named = value(own.get("numPr"), "w:numId")
+        level = value(own.get("numPr"), "w:ilvl")
         number = named or style.number
         if number in ("", "0"):
             return ""
@@ -571,7 +564,8 @@ class _Story:
 
     def _table(self, element: Element) -> None:
         look = "w:tblPr/w:tblLook"
-        first, bits = attribute(element, "firstRow", look), value(element, look)
+        first = attribute(element, "firstRow", look)
+        bits = value(element, look)
         differs = switched(first) if first else bits[-2:-1].lower() in _FIRST_ROW_BIT
         self._rows = []
         self.read(element)

@@ -59,13 +59,14 @@ _PARAGRAPHS = set(
     " tfoot pre hr details summary body center dialog".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# a table with one of these in a cell is for page layout
 _NO_CELL = {
     "table",
     "ul",
     "ol",
     "pre",
     *_HEADINGS,
-}  # a table with one of these in a cell is for page layout
+}
 _SPACE = re.compile(r"[\s\xa0]+")
 _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
@@ -119,7 +120,8 @@ def read_html(data: bytes) -> TextFile:
 
 def _tree_of(data: bytes) -> Element:
     etree = import_extra("lxml.etree", "reading HTML", "files")
-    page, tree = _decoded(data), _Tree()
+    page = _decoded(data)
+    tree = _Tree()
     parser = etree.HTMLParser(target=tree, encoding="utf-8", huge_tree=True)
     try:
         for start in range(0, len(page), _FEED):
@@ -141,7 +143,8 @@ class _Tree:
     """
 
     def __init__(self) -> None:
-        self._builder, self._depth = TreeBuilder(), 0
+        self._builder = TreeBuilder()
+        self._depth = 0
         self.root = self._builder.start("page", {})
         self.data = self._builder.data
 
@@ -195,9 +198,8 @@ class _HtmlText:
         self._reading: list[str] = []  # how the previous word is read (ruby)
 
     def read(self, root: Element) -> Self:
-        todo = [
-            (root, True)
-        ]  # and whether it begins; a stack, since a page may be too deep for recursion
+        # and whether it begins; a stack, since a page may be too deep for recursion
+        todo = [(root, True)]
         while todo:
             element, begins = todo.pop()
             if begins and not self._start(element):
@@ -275,7 +277,8 @@ class _HtmlText:
     def _flush(self, *, level: int = 0) -> None:
         """Add the collected text as a paragraph, a heading or a fence."""
         self._end_ruby()
-        text, self._buffer = "".join(self._buffer), []
+        text = "".join(self._buffer)
+        self._buffer = []
         if self._open["pre"]:
             if text.strip():
                 self.built.fence(self._marker + text.strip("\r\n").rstrip())
@@ -342,7 +345,8 @@ def _numbers(of: Element) -> dict[Element, str]:
     items = [item for item in of.findall("li") if not _is_hidden("li", item.attrib)]
     backwards = "reversed" in of.attrib
     number = _integer(of.get("start", ""), len(items) if backwards else 1)
-    list_form, found = _numerals(of.attrib, "1"), {}
+    list_form = _numerals(of.attrib, "1")
+    found = {}
     for item in items:
         number = _integer(item.get("value", ""), number)
         form = _numerals(item.attrib, list_form)

@@ -105,9 +105,8 @@ def symbols_of(font: str, text: str) -> str:
 
 
 _SPACE = re.compile(r"\s+")
-_INVISIBLE = dict.fromkeys(
-    range(0x2061, 0x2065)
-)  # function application, times, commas and plus
+# function application, times, commas and plus
+_INVISIBLE = dict.fromkeys(range(0x2061, 0x2065))
 _DEEPEST = 100  # depth of elements up to which their structure is written
 # The same formula in another notation; in Word, deleted text, field codes, and
 # properties (names end in "Pr").

@@ -28,7 +28,8 @@ from spscanner_rag.text.divided_words import HYPHENS, LIGATURES, join_divided_wo
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
 _LARGER = 1.15  # a line with letters this many times the usual size is a heading
-_SPACE, _WORD = re.compile(r"\s*"), re.compile(r"\S+")
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
 
 
@@ -128,7 +129,8 @@ def _joined(
     starts: list[PageStart] = []
     blocks: list[Block] = []
     words: list[NDArray[np.int32]] = []
-    length, before = 0, ""
+    length = 0
+    before = ""
     texts = [page["text"] for page in pages]
     spans = page_bodies(texts, list(range(1, len(texts) + 1)))
     bodies = join_divided_words(
@@ -165,16 +167,16 @@ def _words(
     Hyphenated words are joined.
     """
     found = array("i")  # 24 bytes per word, for a million words in a book
-    boxes, cursor = page.get("boxes", ()), 0
+    boxes = page.get("boxes", ())
+    cursor = 0
     for number, match in enumerate(_WORD.finditer(page["text"])):
         if not span[0] <= match.start() < span[1]:
             continue
         word = match.group().translate(LIGATURES)
         start = _SPACE.match(body, cursor).end()  # type: ignore[union-attr]
         cursor = start + len(word)
-        if (
-            word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]
-        ):  # the hyphen was removed
+        # the hyphen was removed
+        if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:
             cursor -= 1
         found.extend(
             (offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4])
@@ -214,7 +216,8 @@ def _headings(
     Consecutive heading lines of one level are one heading.
     """
     found: list[Block] = []
-    start, goes_on = offset, False
+    start = offset
+    goes_on = False
     for line in body.split("\n"):
         words = " ".join(line.split())
         level = levels.get(marked.get(words, 0), 0)
@@ -306,9 +309,8 @@ def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
     and top in tenths of a point; all boxes are in one flat list.
     """
     letters = _Letters(page.get_textpage())
-    if (
-        turn := letters.turn()
-    ) != page.get_rotation():  # sideways lines would come in arbitrary order
+    # sideways lines would come in arbitrary order
+    if (turn := letters.turn()) != page.get_rotation():
         page.set_rotation(turn)
         letters = _Letters(page.get_textpage())
     text, places = _text_of(letters.page)
@@ -374,8 +376,11 @@ class _Letters:
     def __init__(self, shown: Any) -> None:  # noqa: ANN401 - of pypdfium2
         from pypdfium2 import raw
 
-        self.page, self.shown, self.raw = shown, shown.raw, raw
-        self.rectangle, self.matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+        self.page = shown
+        self.shown = shown.raw
+        self.raw = raw
+        self.rectangle = raw.FS_RECTF()
+        self.matrix = raw.FS_MATRIX()
         self.name = ctypes.create_string_buffer(200)
 
     def box(self, first: int, last: int) -> list[int]:
@@ -385,7 +390,10 @@ class _Letters:
         """
         box = self.rectangle
         self.raw.FPDFText_GetLooseCharBox(self.shown, first, box)
-        left, bottom, right, top = box.left, box.bottom, box.right, box.top
+        left = box.left
+        bottom = box.bottom
+        right = box.right
+        top = box.top
         self.raw.FPDFText_GetLooseCharBox(self.shown, last, box)
         corners = (
             min(left, box.left),

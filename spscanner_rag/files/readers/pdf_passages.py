@@ -63,7 +63,8 @@ def pictures_of(
         (page, [(n, *box[1:]) for box, n in placed if box.page == page])
         for page in pages
     ]
-    found, size = [], 0
+    found = []
+    size = 0
     for record in read_apart(_drawn, data, SECONDS, check, *asked):
         size += len(record["png"])
         if size <= MOST_BYTES:
@@ -102,7 +103,8 @@ def _picture(
         _LONGEST / max(across, up),
     )
     bitmap = page.render(scale=scale, rev_byteorder=True)
-    width, height = bitmap.width, bitmap.height
+    width = bitmap.width
+    height = bitmap.height
     places = []
     for passage, *corners in boxes:
         (x0, y0), (x1, y1) = (
@@ -116,7 +118,8 @@ def _on(page: Any, width: int, height: int, x: float, y: float) -> tuple[int, in
     """Where a point of a page, which may be rotated or cropped, is on its picture."""
     from pypdfium2 import raw
 
-    left, top = c_int(), c_int()
+    left = c_int()
+    top = c_int()
     raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, byref(left), byref(top))
     return left.value, top.value
 
@@ -126,12 +129,10 @@ def _png(bitmap: Any) -> str:  # noqa: ANN401 - of pypdfium2
 
     Most pages have no colours, and are written in grey, a third as large.
     """
-    pixels, width, height, stride = (
-        bytes(bitmap.buffer),
-        bitmap.width,
-        bitmap.height,
-        bitmap.stride,
-    )
+    pixels = bytes(bitmap.buffer)
+    width = bitmap.width
+    height = bitmap.height
+    stride = bitmap.stride
     rows = [pixels[at : at + 3 * width] for at in range(0, height * stride, stride)]
     grey = all(row[::3] == row[1::3] == row[2::3] for row in rows)
     lines = b"".join(b"\0" + (row[::3] if grey else row) for row in rows)

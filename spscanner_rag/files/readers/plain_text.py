@@ -22,7 +22,8 @@ _VOICE = re.compile(r"<v(?:\.[^\s>]{0,40})?[ \t]+([^>]{1,60})>")
 _TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _SPEAKER = re.compile(rf"(?:-|>>)?[ \t]*\[?({NAME})\]?:[ \t]+(?=\S)")
 _SENTENCE_ENDS = tuple('.!?…"”')
-_LONG_TURN, _LONG_UNKNOWN = 600, 200
+_LONG_TURN = 600
+_LONG_UNKNOWN = 200
 """A turn longer than so many characters ends with its sentence; turns of unknown
 speakers are shorter."""
 
@@ -65,9 +66,11 @@ def _cues(text: str) -> Iterator[_Cue]:
         for line in lines:
             parts = _VOICE.split(line)
             for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
-                voice, said = _shown(voice), _shown(_TAG.sub("", said))
+                voice = _shown(voice)
+                said = _shown(_TAG.sub("", said))
                 if match := _SPEAKER.match(said):
-                    voice, said = match[1], said[match.end() :]
+                    voice = match[1]
+                    said = said[match.end() :]
                 speaker = voice or speaker
                 if said and said != last:  # rolling captions repeat their lines
                     yield _Cue(time, speaker, said)
@@ -79,18 +82,18 @@ def _shown(text: str) -> str:
 
 
 def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
-    time, lines, ended = "", list[str](), True
+    time = ""
+    lines = list[str]()
+    ended = True
     for match in LINE.finditer(text):
         line = match[0].strip()
         if timing := _TIMING.match(line):
             if time:
                 yield time, lines
             hours, minutes, seconds = timing.groups()
-            time, lines, ended = (
-                f"{int(hours or 0):02}:{int(minutes):02}:{seconds}",
-                [],
-                False,
-            )
+            time = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}"
+            lines = []
+            ended = False
         elif not line:
             ended = True
         elif not ended:  # after a blank line come numbers, names of cues, and notes
@@ -121,9 +124,8 @@ def read_table(data: bytes) -> TextFile:
     text = decoded(data)
     rows = _rows(text)
     looked_at = list(islice(rows, _LOOKED_AT))
-    titles = list(
-        takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at)
-    )  # also Excel's "sep=;"
+    # also Excel's "sep=;"
+    titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))
     first = looked_at[len(titles) :]
     header = (
         first[0][:2]
@@ -156,7 +158,8 @@ def read_log(data: bytes) -> TextFile:
         DATED.match(text.lstrip())
     )
     for line in LINE.finditer(text):
-        start, end = line.start(), line.start() + len(line[0].rstrip())
+        start = line.start()
+        end = line.start() + len(line[0].rstrip())
         if end == start or not line[0].strip():
             continue
         goes_on = not DATED.match(line[0]) if timed else line[0][0] in " \t"
@@ -180,7 +183,8 @@ def _rows(text: str) -> Iterator[Row]:
             read_to = line.end()
             yield line[0]
 
-    start, last_line = 0, 0
+    start = 0
+    last_line = 0
     first = [
         line[0] for line in islice(LINE.finditer(text), _LOOKED_AT) if line[0].strip()
     ]
@@ -195,7 +199,8 @@ def _rows(text: str) -> Iterator[Row]:
             if table.line_num - last_line > _MOST_LINES:
                 raise csv.Error("a quotation mark is not closed")
             yield from _row(text, start, read_to, cells)
-            start, last_line = read_to, table.line_num
+            start = read_to
+            last_line = table.line_num
     except csv.Error:
         for line in LINE.finditer(text, start):
             yield from _row(text, line.start(), line.end(), (line[0],))
@@ -261,7 +266,8 @@ def blocks_of(text: str) -> list[Block]:
     """
     from markdown_it import MarkdownIt
 
-    begin, blocks = 0, []
+    begin = 0
+    blocks = []
     if front := _FRONT_MATTER.match(text):  # settings of a site generator
         begin = front.end()
         blocks.append(Block(0, len(front[0].rstrip()), "fence"))
@@ -278,7 +284,8 @@ def _blocks(
     """The blocks of the lines that begin at ``starts``."""
 
     def span(first: int, stop: int) -> tuple[int, int]:
-        start, content = starts[first], text[starts[first] : starts[stop]]
+        start = starts[first]
+        content = text[starts[first] : starts[stop]]
         return start + len(content) - len(content.lstrip()), start + len(
             content.rstrip()
         )

@@ -14,13 +14,13 @@ from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.text.block_segmentation import LONGEST_READ_WITH
 from spscanner_rag.text.blocks import Block
 
-BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
-LONGEST_TITLE = (
-    300  # characters; a longer heading is taken as a paragraph in large letters
-)
-LONGEST_ROW = (
-    2_000  # characters; a longer row is for page layout, so its cells become paragraphs
-)
+BETWEEN_PARAGRAPHS = "\n\n"
+BETWEEN_ROWS = "\n"
+BETWEEN_CELLS = " | "
+# characters; a longer heading is taken as a paragraph in large letters
+LONGEST_TITLE = 300
+# characters; a longer row is for page layout, so its cells become paragraphs
+LONGEST_ROW = 2_000
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -121,7 +121,8 @@ class TextBuilder:
         first row is not a header, but the other rows are read with it as if it were.
         """
         header: tuple[int, int] | None = None
-        gap, last_is_header = BETWEEN_PARAGRAPHS, False
+        gap = BETWEEN_PARAGRAPHS
+        last_is_header = False
         for number, (cells, heads) in enumerate(zip(rows, is_header, strict=True)):
             text = BETWEEN_CELLS.join(cells).strip()
             if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
@@ -156,7 +157,8 @@ class TextBuilder:
         return TextFile("", readable("".join(self._parts)), tuple(blocks))
 
 
-MOST_COLUMNS, MOST_ROWS = 1_000, 65_534
+MOST_COLUMNS = 1_000
+MOST_ROWS = 65_534
 """The most that a cell may span, by the HTML standard."""
 
 _LONGEST_NAME = 60  # characters of a column's name
@@ -165,10 +167,10 @@ _FEWEST_NAMED = 3
 often label and value."""
 
 _WITH_NUMBER = re.compile(r"\d")
-_NUMBERED = re.compile(
-    r"(?:19|20)\d\d|[^\W\d]+[ _]?\d"
-)  # a year, or a name as in "line 2"
-_FREE, _SHARE = 60, 8
+# a year, or a name as in "line 2"
+_NUMBERED = re.compile(r"(?:19|20)\d\d|[^\W\d]+[ _]?\d")
+_FREE = 60
+_SHARE = 8
 """Merged cells may add this many characters to a table, plus this many times the
 length of its text."""
 
@@ -198,9 +200,8 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
     A cell that spans rows is repeated; one that spans columns is in the first.
     """
     placed: list[list[str]] = []
-    hanging: dict[
-        int, tuple[str, int]
-    ] = {}  # column -> text from above, number of rows that still repeat it
+    # column -> text from above, number of rows that still repeat it
+    hanging: dict[int, tuple[str, int]] = {}
     left = _FREE
     for row in rows:
         left += _SHARE * sum(len(cell.text) for cell in row.cells)
@@ -214,7 +215,8 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
                 texts.append(text if left >= 0 else "")
             if cell is None:
                 break
-            column, text = len(texts), cell.text
+            column = len(texts)
+            text = cell.text
             if cell.goes_on and placed and column < len(placed[-1]):
                 left -= len(placed[-1][column])
                 text = placed[-1][column] if left >= 0 else ""
