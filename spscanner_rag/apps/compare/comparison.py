@@ -87,7 +87,7 @@ def compare(
     bm25: The keeper signed it.
     bm25, longer: The keeper signed it.
     """
-    (found,) = compare_together(
+    (comparison,) = compare_together(
         query,
         [TextFile(path, text)],
         scorers,
@@ -96,7 +96,7 @@ def compare(
         count_tokens=count_tokens,
         started=started,
     )
-    return found
+    return comparison
 
 
 def compare_together(
@@ -122,21 +122,17 @@ def compare_together(
     spans = check_evidence_spans(evidence, documents)
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
-    answers = [
-        _ask(query, documents, scorer, number, partial(started, name))
-        for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
-    ]
-    return [
-        _comparison(
-            query,
-            document,
-            dict(zip(scorers, own, strict=True)),
-            spans,
-            counted_by,
-            counter,
+    answers_by_name: dict[str, list[_Answer]] = {}
+    for (name, scorer), number in zip(scorers.items(), numbers, strict=True):
+        begin = partial(started, name)
+        answers_by_name[name] = _ask(query, documents, scorer, number, begin)
+    comparisons: list[Comparison] = []
+    for number, document in enumerate(documents):
+        answers = {name: answers_by_name[name][number] for name in scorers}
+        comparisons.append(
+            _comparison(query, document, answers, spans, counted_by, counter)
         )
-        for document, own in zip(documents, zip(*answers, strict=True), strict=True)
-    ]
+    return comparisons
 
 
 def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -144,37 +140,47 @@ def described(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     return {
         "query": comparisons[0].query,
         "counted_by": comparisons[0].counted_by,
-        "documents": [
-            {
-                "path": each.document.path,
-                "characters": len(each.text),
-                "evidence": each.evidence,
-                "evidence_sentences": [
-                    _quoted(each.document, *span) for span in each.evidence_sentences
-                ],
-                "retrievers": [
-                    _retrieval(each.document, retrieval)
-                    for retrieval in each.retrievals
-                ],
-            }
-            for each in comparisons
-        ],
+        "documents": [_described_document(comparison) for comparison in comparisons],
     }
 
 
-def _retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, Any]:
-    facts = ("name", "units", "seconds", "seconds_again", "tokens", "only", "found")
-    picks = [
-        {
+def _described_document(comparison: Comparison) -> dict[str, Any]:
+    document = comparison.document
+    sentences: list[dict[str, Any]] = []
+    for start, end in comparison.evidence_sentences:
+        sentences.append(_quoted(document, start, end))
+    retrievers: list[dict[str, Any]] = []
+    for retrieval in comparison.retrievals:
+        retrievers.append(_described_retrieval(document, retrieval))
+    return {
+        "path": document.path,
+        "characters": len(comparison.text),
+        "evidence": comparison.evidence,
+        "evidence_sentences": sentences,
+        "retrievers": retrievers,
+    }
+
+
+def _described_retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, Any]:
+    picks: list[dict[str, Any]] = []
+    for pick in retrieval.picks:
+        facts = {
             "rank": pick.rank,
             "score": pick.score,
             "tokens": pick.tokens,
             "only": pick.only,
         }
-        | _quoted(document, pick.start, pick.end)
-        for pick in retrieval.picks
-    ]
-    return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
+        picks.append(facts | _quoted(document, pick.start, pick.end))
+    return {
+        "name": retrieval.name,
+        "units": retrieval.units,
+        "seconds": retrieval.seconds,
+        "seconds_again": retrieval.seconds_again,
+        "tokens": retrieval.tokens,
+        "only": retrieval.only,
+        "found": retrieval.found,
+        "picks": picks,
+    }
 
 
 def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
@@ -182,7 +188,7 @@ def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
-    """Return a number of picks per retriever.
+    """Return the number of picks of every retriever.
 
     ``ValueError`` for bad numbers, or no or too many retrievers.
     """
@@ -211,7 +217,8 @@ def check_evidence_spans(
 
     ``ValueError`` for empty, blank or outside ones, or several texts.
     """
-    spans, text = sorted(evidence), documents[0].text
+    spans = sorted(evidence)
+    text = documents[0].text
     if spans and len(documents) > 1:
         raise ValueError(
             f"evidence: got {len(documents)} documents; expected one, whose characters"
@@ -230,7 +237,9 @@ def check_evidence_spans(
                 " that answer"
             )
         if merged and start <= merged[-1][1]:
-            start, end = merged[-1][0], max(end, merged.pop()[1])
+            previous_start, previous_end = merged.pop()
+            start = previous_start
+            end = max(end, previous_end)
         merged.append((start, end))
     return tuple(merged)
 
@@ -259,22 +268,26 @@ def _ask(
     """
     collection = None
     if len(documents) > 1:
-        collection = words_together(
-            scorer, (scorer.units_of(each.text, each.blocks) for each in documents)
+        units_of_all = (
+            scorer.units_of(document.text, document.blocks) for document in documents
         )
-    _timed(
-        scorer, query, TextFile("", WARM_UP), None
-    )  # so loading and compiling at first use is not timed
-    results, seconds, again = [], [], []
+        collection = words_together(scorer, units_of_all)
+    # so that loading and compiling at first use is not timed
+    _timed(scorer, query, TextFile("", WARM_UP), None)
+    results: list[ScanResult] = []
+    all_seconds: list[float] = []
+    all_seconds_again: list[float] = []
     for document in documents:
         started()
-        units, logits, taken = _timed(scorer, query, document, collection)
-        seconds.append(taken)
-        kept = scorer.keeps_texts
-        again.append(_timed(scorer, query, document, collection)[2] if kept else taken)
+        units, logits, seconds = _timed(scorer, query, document, collection)
+        seconds_again = seconds
+        if scorer.keeps_texts:
+            _, _, seconds_again = _timed(scorer, query, document, collection)
         results.append(ScanResult(query, document.text, *Spans.of(units), logits))
+        all_seconds.append(seconds)
+        all_seconds_again.append(seconds_again)
     best = select_together(documents, results, Selection(top_k=number, order="score"))
-    return list(map(_Answer, best, seconds, again))
+    return list(map(_Answer, best, all_seconds, all_seconds_again))
 
 
 def _timed(
@@ -301,44 +314,80 @@ def _comparison(
     counter: CountTokens,
 ) -> Comparison:
     """Compare the answers of all retrievers, by name, about one document."""
-    # The evidence sentences are the same for all retrievers, whatever their units.
-    cut = (
-        segment_blocks(document.text, document.blocks, SentenceSegmenter().segment)
-        if evidence
-        else []
-    )
-    sentences = evidence_sentences(Spans.of(cut), evidence)
-    chosen = [
-        Spans.of([Unit(pick.start, pick.end, "") for pick in answer.best.picks])
-        for answer in answers.values()
-    ]
-    retrievals = []
-    for i, (name, (best, seconds, again)) in enumerate(answers.items()):
-        picks = tuple(
-            Pick(
-                each.start,
-                each.end,
-                each.score,
-                best.ranks[each.start],
-                counter(each.text),
-                alone,
-            )
-            for each, alone in zip(best.picks, _only(i, chosen), strict=True)
-        )
+    sentences = _evidence_sentences(document, evidence)
+    spans_of_picks = [_spans_of_picks(answer) for answer in answers.values()]
+    retrievals: list[Retrieval] = []
+    for number, (name, answer) in enumerate(answers.items()):
+        picks = _picks_of(answer, _only(number, spans_of_picks), counter)
         by_rank = -np.arange(len(picks), dtype=np.float64)
-        found = tuple((evidence_ranks(chosen[i], by_rank, sentences) < NEVER).tolist())
+        ranks = evidence_ranks(spans_of_picks[number], by_rank, sentences)
         retrievals.append(
-            Retrieval(name, len(best.result.logits), picks, seconds, found, again)
+            Retrieval(
+                name,
+                units=len(answer.best.result.logits),
+                picks=picks,
+                seconds=answer.seconds,
+                found=tuple((ranks < NEVER).tolist()),
+                seconds_again=answer.seconds_again,
+            )
         )
-    spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
-    return Comparison(query, document, tuple(retrievals), evidence, spans, counted_by)
+    sentence_spans = zip(
+        sentences.starts.tolist(), sentences.ends.tolist(), strict=True
+    )
+    return Comparison(
+        query,
+        document,
+        tuple(retrievals),
+        evidence,
+        tuple(sentence_spans),
+        counted_by,
+    )
+
+
+def _evidence_sentences(
+    document: TextFile, evidence: tuple[tuple[int, int], ...]
+) -> Spans:
+    """The sentences that overlap the evidence.
+
+    They are the same for all retrievers, whatever their units.
+    """
+    units: list[Unit] = []
+    if evidence:
+        segment = SentenceSegmenter().segment
+        units = segment_blocks(document.text, document.blocks, segment)
+    return evidence_sentences(Spans.of(units), evidence)
+
+
+def _spans_of_picks(answer: _Answer) -> Spans:
+    return Spans.of([Unit(pick.start, pick.end, "") for pick in answer.best.picks])
+
+
+def _picks_of(
+    answer: _Answer, alone: Sequence[bool], counter: CountTokens
+) -> tuple[Pick, ...]:
+    """The picks of a retriever, ``alone`` telling which no other picked."""
+    picks: list[Pick] = []
+    for passage, is_alone in zip(answer.best.picks, alone, strict=True):
+        picks.append(
+            Pick(
+                passage.start,
+                passage.end,
+                passage.score,
+                rank=answer.best.ranks[passage.start],
+                tokens=counter(passage.text),
+                only=is_alone,
+            )
+        )
+    return tuple(picks)
 
 
 def _counter(
     scorers: Mapping[str, Scorer], count_tokens: CountTokens | str | None
 ) -> tuple[str, CountTokens]:
     if count_tokens is not None:
-        name = count_tokens if isinstance(count_tokens, str) else "the counter given"
+        name = "the counter given"
+        if isinstance(count_tokens, str):
+            name = count_tokens
         return name, resolve_counter(count_tokens)
     for name, scorer in scorers.items():
         if scorer.count_tokens is not None:
@@ -348,18 +397,16 @@ def _counter(
     return "the bundled checkpoint", bundled_token_counter()
 
 
-def _only(number: int, chosen: Sequence[Spans]) -> list[bool]:
+def _only(number: int, spans_of_picks: Sequence[Spans]) -> list[bool]:
     """For each pick of a retriever, whether no other retriever picked it."""
-    mine = chosen[number]
+    mine = spans_of_picks[number]
+    my_lengths = mine.ends - mine.starts
     shared = np.zeros(len(mine.starts), bool)
-    for other in (*chosen[:number], *chosen[number + 1 :]):
+    for other in (*spans_of_picks[:number], *spans_of_picks[number + 1 :]):
         first = np.maximum(mine.starts[:, None], other.starts)
-        common = (
-            np.minimum(mine.ends[:, None], other.ends) - first
-        )  # (mine, other) characters
-        shorter = np.minimum(
-            (mine.ends - mine.starts)[:, None], other.ends - other.starts
-        )
+        # (mine, other) characters
+        common = np.minimum(mine.ends[:, None], other.ends) - first
+        shorter = np.minimum(my_lengths[:, None], other.ends - other.starts)
         shared |= (2 * common >= shorter).any(axis=1)
-    alone: list[bool] = (~shared & (len(chosen) > 1)).tolist()
+    alone: list[bool] = (~shared & (len(spans_of_picks) > 1)).tolist()
     return alone
