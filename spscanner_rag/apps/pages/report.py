@@ -20,16 +20,17 @@ from spscanner_rag.apps.pages.scanned_document import (
     is_unclear,
 )
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.files.readers.pdf_passages import Picture
+from spscanner_rag.files.readers.pdf_pictures import Picture
 from spscanner_rag.results import Passage, ScanResult
 
 REPORT = "pages/templates/report"
 LEVELS = 8  # highlight strengths
-STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
-THINNEST, REACH = (
-    4,
-    22,
-)  # minimum widths of a tick and of its clickable area, in the strip's units
+STRIP_WIDTH = 1000
+STRIP_HEIGHT = 40
+STRIP_PARTS = 500
+# minimum widths of a tick and of its clickable area, in the strip's units
+THINNEST = 4
+REACH = 22
 
 _BLOCK_CHARACTERS = 4_000  # browsers lay out a block only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
@@ -39,12 +40,17 @@ class _Pick:
     """A pick of a document, as shown on the page."""
 
     def __init__(self, passage: Passage, shown: "_Shown") -> None:
-        page, document, start = shown.page, shown.scanned.document, passage.start
+        page = shown.page
+        document = shown.scanned.document
+        start = passage.start
         self.id = f"{shown.number}-{shown.scanned.number(passage)}"
-        self.rank, self.score = shown.scanned.ranks[start], passage.score
-        self.quote, self.level = readable(passage.text), level_of(passage.score)
+        self.rank = shown.scanned.ranks[start]
+        self.score = passage.score
+        self.quote = readable(passage.text)
+        self.level = level_of(passage.score)
         self.first = passage.score == page.first  # the best on the page
-        section, page_of = document.section(start), document.page(start)
+        section = document.section(start)
+        page_of = document.page(start)
         line = page_of.name if page_of else f"line {document.position(start)[0]:,}"
         self.place = f"{section} · {line}" if section and not page_of else line
         where = f"{shown.name}, {line}" if page.several else line
@@ -56,11 +62,14 @@ class _Pick:
         # The left edges of the tick and of its clickable area on the strip, and the
         # height.
         middle = (start + passage.end) / 2 * STRIP_WIDTH / max(1, len(shown.text))
-        self.x, self.reach = (
-            min(max(0.0, middle - width / 2), STRIP_WIDTH - width)
-            for width in (THINNEST, REACH)
-        )
+        self.x = _left_edge(middle, THINNEST)
+        self.reach = _left_edge(middle, REACH)
         self.height = max(6.0, STRIP_HEIGHT * self.score / max(page.best, 1e-12))
+
+
+def _left_edge(middle: float, width: float) -> float:
+    """The left edge of a mark that does not leave the strip."""
+    return min(max(0.0, middle - width / 2), STRIP_WIDTH - width)
 
 
 class _Block(NamedTuple):
@@ -78,12 +87,15 @@ class _Sheet(NamedTuple):
 
 
 class _Shown:
-    """One document of the page; its number counts from 1."""
+    """One document of the page, with a number that counts from 1."""
 
     def __init__(
         self, number: int, scanned: ScannedDocument, name: str, page: "_Page"
     ) -> None:
-        self.number, self.scanned, self.name, self.page = number, scanned, name, page
+        self.number = number
+        self.scanned = scanned
+        self.name = name
+        self.page = page
         self.path = name_of(scanned.document.path)
         self.text = scanned.document.text
 
@@ -100,29 +112,26 @@ class _Shown:
             marks: dict[int, list[Sequence[int]]] = {}
             for number, *rectangle in picture.places:
                 marks.setdefault(number, []).append(rectangle)
-            own = [(picks[number], marks[number]) for number in sorted(marks)]
-            yield _Sheet(names[picture.number], picture, Markup(picture.png), own)
+            marked_picks = [(picks[number], marks[number]) for number in sorted(marks)]
+            name = names[picture.number]
+            yield _Sheet(name, picture, Markup(picture.png), marked_picks)
 
     def profile(self) -> str:
         """The outline of the strip, as an SVG path.
 
         Its height is the best score at each place.
         """
-        step, scores = (
-            STRIP_WIDTH / STRIP_PARTS,
-            profile_of(self.scanned.result, STRIP_PARTS),
-        )
-        heights = (
-            (STRIP_HEIGHT * scores / max(self.page.best, 1e-12))
-            .clip(0, STRIP_HEIGHT)
-            .tolist()
-        )
-        return "".join(
-            f"M{part * step:g}"
-            f" {STRIP_HEIGHT}V{STRIP_HEIGHT - height:.1f}h{step:g}V{STRIP_HEIGHT}z"
-            for part, height in enumerate(heights)
-            if height >= 0.4
-        )
+        step = STRIP_WIDTH / STRIP_PARTS
+        scores = profile_of(self.scanned.result, STRIP_PARTS)
+        heights = STRIP_HEIGHT * scores / max(self.page.best, 1e-12)
+        bars: list[str] = []
+        for part, height in enumerate(heights.clip(0, STRIP_HEIGHT).tolist()):
+            if height >= 0.4:
+                bars.append(
+                    f"M{part * step:g} {STRIP_HEIGHT}"
+                    f"V{STRIP_HEIGHT - height:.1f}h{step:g}V{STRIP_HEIGHT}z"
+                )
+        return "".join(bars)
 
     def blocks(self) -> Iterator[_Block]:
         """The text in blocks, which end at the end of a paragraph.
@@ -151,7 +160,8 @@ def profile_of(result: ScanResult, parts: int) -> NDArray[np.float64]:
 
     It is 0 without a sentence.
     """
-    profile, characters = np.zeros(parts), max(1, len(result.text))
+    profile = np.zeros(parts)
+    characters = max(1, len(result.text))
     first = result.starts * parts // characters
     last = np.minimum((result.ends - 1) * parts // characters, parts - 1)
     spread = last - first + 1  # number of parts that each sentence touches: (n,)
@@ -185,24 +195,11 @@ def render_report(
     order. With ``inside``, the page has no heading, because it is part of another page
     that shows the question.
     """
-    page = _Page(
-        best=max(
-            (
-                float(one.result.scores.max())
-                for one in scanned
-                if len(one.result.scores)
-            ),
-            default=0.0,
-        ),
-        first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
-        picks=sum(len(each.picks) for each in scanned),
-        several=len(scanned) > 1,
-    )
-    names = short_names([each.document.path for each in scanned])
-    documents = [
-        _Shown(number, each, name, page)
-        for number, (each, name) in enumerate(zip(scanned, names, strict=True), start=1)
-    ]
+    page = _page_of(scanned)
+    names = short_names([document.document.path for document in scanned])
+    documents: list[_Shown] = []
+    for scanned_document, name in zip(scanned, names, strict=True):
+        documents.append(_Shown(len(documents) + 1, scanned_document, name, page))
     return render(
         REPORT,
         query,
@@ -215,8 +212,8 @@ def render_report(
         without=[document for document in documents if not document.picks],
         best=_best_of_all(documents),
         page=page,
-        characters=sum(len(each.result.text) for each in scanned),
-        sentences=sum(len(each.result.logits) for each in scanned),
+        characters=sum(len(document.text) for document in documents),
+        sentences=sum(len(document.scanned.result.logits) for document in documents),
         counted=compression_of(scanned),
         unclear=NOT_CLEAR if is_unclear(scanned) else "",
         levels=range(1, LEVELS + 1),
@@ -227,6 +224,19 @@ def render_report(
     )
 
 
+def _page_of(scanned: Sequence[ScannedDocument]) -> _Page:
+    best_score = 0.0
+    best_pick_score = 0.0
+    n_picks = 0
+    for document in scanned:
+        if len(document.result.scores):
+            best_score = max(best_score, float(document.result.scores.max()))
+        for pick in document.picks:
+            best_pick_score = max(best_pick_score, pick.score)
+        n_picks += len(document.picks)
+    return _Page(best_score, best_pick_score, n_picks, several=len(scanned) > 1)
+
+
 def _best_of_all(
     documents: Sequence[_Shown], most: int = 3
 ) -> list[tuple[_Pick, _Shown]]:
@@ -234,11 +244,14 @@ def _best_of_all(
 
     Else none, because that document's list has them first.
     """
-    picks = [
-        (pick, document) for document in documents for pick in document.picks.values()
-    ]
-    spread = len({document.number for _, document in picks}) > 1
-    return sorted(picks, key=lambda one: one[0].rank)[:most] if spread else []
+    picks: list[tuple[_Pick, _Shown]] = []
+    for document in documents:
+        picks.extend((pick, document) for pick in document.picks.values())
+    n_documents = len({document.number for _, document in picks})
+    if n_documents < 2:
+        return []
+    picks.sort(key=lambda pick_and_document: pick_and_document[0].rank)
+    return picks[:most]
 
 
 def level_of(score: float) -> int:

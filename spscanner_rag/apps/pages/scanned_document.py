@@ -291,7 +291,7 @@ def highlighted(query: str, scanned: ScannedDocument) -> tuple[bytes, tuple[str,
 
     Return the copy and notes for the user.
     """
-    from spscanner_rag.files.readers.pdf_passages import Mark, marked_copy
+    from spscanner_rag.files.readers.pdf_copy import Mark, marked_copy
 
     document, ranks = scanned.document, scanned.ranks
     marks = [

@@ -24,7 +24,7 @@ from spscanner_rag.apps.serving.schemas import DocumentBody, Page
 from spscanner_rag.apps.serving.service import PageDocument, Service
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.formats import accepted_files, formats_in_words
-from spscanner_rag.files.readers.pdf_passages import Picture, pictures_of
+from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.scan.prepared_document import PreparedDocument

@@ -1,7 +1,6 @@
-"""Pictures of pages with passages, and copies with highlights."""
+"""Pictures of pages with passages, and the boxes of their words."""
 
 import base64
-import io
 import re
 import zlib
 from base64 import b64encode
@@ -23,19 +22,14 @@ from pypdf.generic import (
     NumberObject,
 )
 
-from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers import pdf_passages
-from spscanner_rag.files.readers.pdf_passages import (
-    AUTHOR,
+from spscanner_rag.files.readers import pdf_pictures
+from spscanner_rag.files.readers.pdf_pictures import (
     MOST_PIXELS,
-    SIGNED,
-    Mark,
     Picture,
-    marked_copy,
     pictures_of,
 )
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, boxes_of, unpacked
-from tests.files.readers.test_pdf import PdfOf, form, read_here
+from tests.files.readers.test_pdf import PdfOf, read_here
 
 PAGES = [
     [
@@ -55,7 +49,10 @@ PAGES = [
 
 
 def turned(page: int, letters: int) -> Callable[[Any], None]:
-    """Pages that a viewer turns, with letters that are half as large and turned the other way."""
+    """Pages that a viewer turns.
+
+    Their letters are half as large and turned the other way.
+    """
 
     def turn(writer: Any) -> None:
         for each in writer.pages:
@@ -119,10 +116,10 @@ def test_pages_and_bytes_are_bounded_and_the_best_come_first(
 ) -> None:
     data = pdf_of(PAGES)
     passages = [[Box(page, 60, 600, 90, 620)] for page in (3, 1, 2, 9)]
-    monkeypatch.setattr(pdf_passages, "MOST_PAGES", 2)
+    monkeypatch.setattr(pdf_pictures, "MOST_PAGES", 2)
     one, other = pictures_of(data, passages)
     assert (one.number, other.number) == (1, 3)
-    monkeypatch.setattr(pdf_passages, "MOST_BYTES", max(len(one.png), len(other.png)))
+    monkeypatch.setattr(pdf_pictures, "MOST_BYTES", max(len(one.png), len(other.png)))
     assert [each.number for each in pictures_of(data, passages)] == [3]
     assert (
         pictures_of(data, [])
@@ -139,7 +136,7 @@ def test_a_page_of_any_size_has_a_bounded_picture(
     def sized(writer: Any) -> None:
         writer.pages[0].mediabox.upper_right = size
 
-    for picture in pdf_passages._drawn(pdf_of(PAGES[:1], finish=sized), (1, [])):
+    for picture in pdf_pictures._drawn(pdf_of(PAGES[:1], finish=sized), (1, [])):
         assert picture["width"] * picture["height"] <= 1.01 * MOST_PIXELS + 8_000
 
 
@@ -157,7 +154,7 @@ def test_a_page_that_would_be_drawn_for_ever_is_left_out(
     pdf_of: PdfOf, monkeypatch: pytest.MonkeyPatch, levels: int, drawn: int
 ) -> None:
     if not drawn:
-        monkeypatch.setattr(pdf_passages, "SECONDS", 2.0)
+        monkeypatch.setattr(pdf_pictures, "SECONDS", 2.0)
 
     def nested(writer: Any) -> None:
         form = None
@@ -251,106 +248,3 @@ def test_the_metadata_of_a_page_hold_its_words(pdf_of: PdfOf, number: int) -> No
 def test_words_that_were_cut_have_no_boxes(text: str) -> None:
     known = unpacked(text)
     assert known is None or not len(known[1])
-
-
-def marks_of(document: TextFile, *sentences: str) -> list[Mark]:
-    starts = map(document.text.index, sentences)
-    return [
-        Mark(
-            document.boxes(start, start + len(sentence)), f"Who?\n{sentence[:4]} ☂", 0.5
-        )
-        for start, sentence in zip(starts, sentences, strict=True)
-    ]
-
-
-def notes_of(copy: bytes) -> list[tuple[int, str, str, int]]:
-    """Page, kind, text and number of quads of each annotation."""
-    return [
-        (
-            number,
-            note["/Subtype"],
-            note["/Contents"],
-            len(note.get("/QuadPoints", ())) // 8,
-        )
-        for number, page in enumerate(pypdf.PdfReader(io.BytesIO(copy)).pages, start=1)
-        for note in (each.get_object() for each in page.get("/Annots", ()))
-        if note["/T"] == AUTHOR
-    ]
-
-
-def test_a_copy_has_highlights_where_the_sentences_stand(pdf_of: PdfOf) -> None:
-    data = pdf_of(PAGES)
-    document = read_here(data)
-    own = marks_of(
-        document,
-        "Its wheel was\nof oak.",
-        "The miller repre-\nsents the",
-        "Nobody has seen",
-    )
-    copy, told = marked_copy("mill.pdf", data, own)
-    assert told == ()
-    assert notes_of(copy) == [
-        (1, "/Highlight", "Who?\nIts  ☂", 2),
-        (1, "/Highlight", "Who?\nThe  ☂", 1),
-        (2, "/Highlight", "Who?\nThe  ☂", 1),
-        (3, "/Highlight", "Who?\nNobo ☂", 1),
-    ]
-    assert read_here(copy).text == document.text
-    quads = (
-        pypdf.PdfReader(io.BytesIO(copy))
-        .pages[2]["/Annots"][0]
-        .get_object()["/QuadPoints"]
-    )
-    _, x0, y0, x1, y1 = own[2].boxes[0]
-    assert [float(value) for value in quads] == pytest.approx(
-        [x0, y1, x1, y1, x0, y0, x1, y0]
-    )
-
-
-def test_a_copy_of_a_signed_pdf_says_so(pdf_of: PdfOf) -> None:
-    signature = {
-        "FT": "/Sig",
-        "T": "s",
-        "V": {"Type": "/Sig", "Filter": "/Adobe.PPKLite", "Contents": "x"},
-    }
-    data = pdf_of(PAGES, finish=form(signature))
-    copy, told = marked_copy(
-        "mill.pdf", data, marks_of(read_here(data), "Nobody has seen")
-    )
-    assert told == (SIGNED,)
-    assert [(page, kind) for page, kind, *_ in notes_of(copy)] == [
-        (1, "/Text"),
-        (3, "/Highlight"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("user", "allowed", "expected"),
-    [("secret", -1, "allows no notes"), ("", 0, "allows no notes"), ("", -1, None)],
-)
-def test_a_locked_pdf_may_allow_notes(
-    pdf_of: PdfOf, user: str, allowed: int, expected: str | None
-) -> None:
-    def lock(writer: Any) -> None:
-        flags = pypdf.constants.UserAccessPermissions(allowed & 0xFFFFFFFF)
-        writer.encrypt(user, "owner", permissions_flag=flags, algorithm="RC4-128")
-
-    data = pdf_of(PAGES, finish=lock)
-    if expected is None:
-        copy, _ = marked_copy(
-            "mill.pdf", data, marks_of(read_here(data), "Nobody has seen")
-        )
-        assert len(notes_of(copy)) == 1
-    else:
-        with pytest.raises(
-            ValueError, match=rf"mill\.pdf: got an encrypted PDF that {expected}"
-        ):
-            marked_copy("mill.pdf", data, [])
-
-
-def test_what_is_no_pdf_is_told() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"mill\.pdf: got a PDF that cannot be copied \(.*\); write --out page",
-    ):
-        marked_copy("mill.pdf", b"%PDF-1.7 nothing", [])
