@@ -43,19 +43,19 @@ def annotate(
     prompts: Path | None = option(
         None, "Folder of prompts, which replace the package's by name.", "DIR"
     ),
-    workers: int = option(8, "Documents processed at the same time.", least=1),
+    workers: int = option(8, "Documents processed at the same time.", lowest=1),
     max_requests: int | None = option(
-        None, "Most requests, including the folder's earlier runs.", least=0
+        None, "Most requests, including the folder's earlier runs.", lowest=0
     ),
     max_cost: float | None = option(
-        None, "Most that requests may cost, by --price-*.", least=0
+        None, "Most that requests may cost, by --price-*.", lowest=0
     ),
     price_prompt: float = option(
-        0.0, "Price of a million prompt tokens, in your currency.", least=0
+        0.0, "Price of a million prompt tokens, in your currency.", lowest=0
     ),
-    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
+    price_reply: float = option(0.0, "Price of a million reply tokens.", lowest=0),
     requests_per_minute: float | None = option(
-        None, "Most requests per minute; default: no limit.", least=1
+        None, "Most requests per minute; default: no limit.", lowest=1
     ),
     progress: bool = PROGRESS,
 ) -> None:

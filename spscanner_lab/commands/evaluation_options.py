@@ -18,10 +18,10 @@ class EvaluationOptions:
     """
 
     max_questions: int | None = option(
-        None, "At most this many questions from each source.", least=1
+        None, "At most this many questions from each source.", lowest=1
     )
     seed: int = option(
-        0, "Seed for the choice of questions and for the intervals.", least=0
+        0, "Seed for the choice of questions and for the intervals.", lowest=0
     )
     held_out: list[str] | None = option(
         None, "Of these sources, only what training leaves out.", "SOURCE..."
@@ -41,7 +41,7 @@ class EvaluationOptions:
         "As --corpus, on the right document and the N - 1 hardest others of its"
         " source.",
         "N",
-        least=2,
+        lowest=2,
     )
     first_stage: str | None = option(
         None,
@@ -50,13 +50,13 @@ class EvaluationOptions:
         " best chunks. Default: bm25; with --among, none.",
     )
     read_documents: int = option(
-        10, "With a first stage: the most documents to read.", "N", least=1
+        10, "With a first stage: the most documents to read.", "N", lowest=1
     )
     document_characters: int | None = option(
         None,
         "With --corpus: cut longer documents at sentence ends, keeping evidence.",
         "N",
-        least=1,
+        lowest=1,
     )
     cutoffs: str = option(
         "", "Numbers of units (of documents for BEIR) to measure at.", "K,..."
@@ -82,19 +82,19 @@ class EvaluationOptions:
         False, "With --answers: also read whole documents, long ones in windows."
     )
     direct_window: int = option(
-        120_000, "Tokens per window; windows overlap by half.", "N", least=1
+        120_000, "Tokens per window; windows overlap by half.", "N", lowest=1
     )
     answer_form: str | None = option(
         None, "phrase, sentence, paragraph; default: the data's, else sentence."
     )
     answer_units: int | None = option(
-        None, "With --answers: use the N best units instead.", "N", least=1
+        None, "With --answers: use the N best units instead.", "N", lowest=1
     )
     answer_words: int | None = option(
-        None, "With --answers: use N words of the best units.", "N", least=1
+        None, "With --answers: use N words of the best units.", "N", lowest=1
     )
     max_requests: int | None = option(
-        None, "Most requests for --answers, all runs together.", "N", least=0
+        None, "Most requests for --answers, all runs together.", "N", lowest=0
     )
 
     def __post_init__(self) -> None:

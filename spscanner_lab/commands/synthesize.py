@@ -54,16 +54,16 @@ def synthesize(
     unit_tokens: int = option(
         20, "For --strategy link: fewest tokens in a unit; 1 for sentences."
     ),
-    per_document: int = option(1, "Most sub-documents per document.", least=1),
+    per_document: int = option(1, "Most sub-documents per document.", lowest=1),
     most: int | None = option(
-        None, "Most sub-documents in all; default: no limit.", least=1
+        None, "Most sub-documents in all; default: no limit.", lowest=1
     ),
     seed: int = option(0, "Seed for every random choice."),
     language: str = option(
         "en", "Language of the documents and questions, as a two-letter code."
     ),
     language_probability: float = option(
-        0.8, "Least probability of --language; 0: all.", least=0, most=1
+        0.8, "Least probability of --language; 0: all.", lowest=0, highest=1
     ),
     keep_boilerplate: bool = option(
         False, "Also make questions from licences and copyright notices."
@@ -72,7 +72,7 @@ def synthesize(
         None, "Leave out sources that share text with these.", "FILE..."
     ),
     test_share: float = option(
-        0.0, "Share of documents that go to test.jsonl.", least=0, most=1
+        0.0, "Share of documents that go to test.jsonl.", lowest=0, highest=1
     ),
     embedder: str = option(
         "sentence-transformers/all-MiniLM-L6-v2",
@@ -82,19 +82,19 @@ def synthesize(
     prompts: Path | None = option(
         None, "Folder of prompts, which replace the package's by name.", "DIR"
     ),
-    workers: int = option(8, "Sub-documents processed at the same time.", least=1),
+    workers: int = option(8, "Sub-documents processed at the same time.", lowest=1),
     max_requests: int | None = option(
-        None, "Most requests, including the folder's earlier runs.", least=0
+        None, "Most requests, including the folder's earlier runs.", lowest=0
     ),
     max_cost: float | None = option(
-        None, "Most that requests may cost, by --price-*.", least=0
+        None, "Most that requests may cost, by --price-*.", lowest=0
     ),
     price_prompt: float = option(
-        0.0, "Price of a million prompt tokens, in your currency.", least=0
+        0.0, "Price of a million prompt tokens, in your currency.", lowest=0
     ),
-    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
+    price_reply: float = option(0.0, "Price of a million reply tokens.", lowest=0),
     requests_per_minute: float | None = option(
-        None, "Most requests per minute; default: no limit.", least=1
+        None, "Most requests per minute; default: no limit.", lowest=1
     ),
     progress: bool = PROGRESS,
 ) -> None:

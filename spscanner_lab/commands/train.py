@@ -36,7 +36,7 @@ def train(
     device: str = DEVICE,
     threads: int | None = THREADS,
     workers: int = option(
-        0, "Processes that prepare steps in advance, so a GPU need not wait.", least=0
+        0, "Processes that prepare steps in advance, so a GPU need not wait.", lowest=0
     ),
     progress: bool = option(True, "Show a progress bar."),
 ) -> None:
@@ -99,13 +99,13 @@ def encoder(
     base: str | None = option(
         None, "Checkpoint that gets the encoder; default: the bundled one."
     ),
-    steps: int = option(600, "Training steps; 0 keeps the encoder as it is.", least=0),
+    steps: int = option(600, "Training steps; 0 keeps the encoder as it is.", lowest=0),
     cross_steps: int = option(
-        0, "Training steps of a cross-reader; 0 keeps the encoder's, if any.", least=0
+        0, "Training steps of a cross-reader; 0 keeps the encoder's, if any.", lowest=0
     ),
-    documents: int = option(100, "Most training documents from each source.", least=1),
+    documents: int = option(100, "Most training documents from each source.", lowest=1),
     questions: int = option(
-        8, "Most held-out questions from each source for weighting.", least=1
+        8, "Most held-out questions from each source for weighting.", lowest=1
     ),
     seed: int = option(0, "Seed for every random choice."),
     threads: int | None = THREADS,

@@ -62,7 +62,8 @@ def with_selection_options(tool: Callable[..., T]) -> Callable[..., T]:
                 options[name] = arguments.pop(name)
         return tool(**arguments, options=options)
 
-    taking.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options = signature.replace(parameters=parameters)
+    taking.__signature__ = with_options  # type: ignore[attr-defined]
     return taking
 
 

@@ -39,20 +39,17 @@ _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib
 
 def cache_folder() -> Path:
     """Return ``$SPSCANNER_CACHE``, else ``spscanner`` in the user's cache folder."""
-    if own := os.environ.get("SPSCANNER_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("SPSCANNER_CACHE"):
+        return Path(folder)
     home = Path.home()
     defaults = {
         "darwin": home / "Library" / "Caches",
         "win32": home / "AppData" / "Local",
     }
-    return (
-        Path(
-            os.environ.get("XDG_CACHE_HOME")
-            or defaults.get(sys.platform, home / ".cache")
-        )
-        / "spscanner"
-    )
+    user_cache = defaults.get(sys.platform, home / ".cache")
+    if folder := os.environ.get("XDG_CACHE_HOME"):
+        user_cache = Path(folder)
+    return user_cache / "spscanner"
 
 
 @cache
@@ -62,7 +59,8 @@ def _readers() -> str:
     It has the version and, for changes between two versions, the newest file.
     """
     sources = Path(str(files.__file__)).parent.rglob("*.py")
-    return f"{__version__} {max(each.stat().st_mtime_ns for each in sources)}"
+    newest = max(source.stat().st_mtime_ns for source in sources)
+    return f"{__version__} {newest}"
 
 
 class ReadCache:
@@ -78,7 +76,8 @@ class ReadCache:
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
-        self.folder, self.most_bytes = folder, most_bytes
+        self.folder = folder
+        self.most_bytes = most_bytes
 
     def read(
         self, path: str | Path, *, progress: Callable[[int, int], None] | None = None
@@ -91,24 +90,15 @@ class ReadCache:
         data = bytes_of(path)
         if path == STANDARD_INPUT or format_named_by(path) == "text":
             return read_bytes(path, data)
-        made_by = f"{_readers()} {Path(path).suffix.lower()} "
-        entry = (
-            self.folder / f"text-{sha256(made_by.encode() + data).hexdigest()}.json.gz"
-        )
+        reader = f"{_readers()} {Path(path).suffix.lower()} "
+        digest = sha256(reader.encode() + data).hexdigest()
+        entry = self.folder / f"text-{digest}.json.gz"
         with suppress(*_DAMAGED):
-            text, blocks, pages, notes, words = json.loads(
-                gzip.decompress(_used(entry))
-            )
-            return TextFile(
-                path,
-                str(text),
-                tuple(map(block_of, blocks)),
-                tuple(PageStart(*page) for page in pages),
-                tuple(notes),
-                None if words is None else np.array(words, np.int32).reshape(-1, 6),
-            )
+            return _document_of(path, _used(entry))
         document = read_bytes(path, data, progress=progress)
-        words = None if document.words is None else document.words.tolist()
+        words = None
+        if document.words is not None:
+            words = document.words.tolist()
         content = [
             document.text,
             document.blocks,
@@ -131,7 +121,8 @@ class ReadCache:
             suppress(*_DAMAGED),
             np.load(BytesIO(_used(entry)), allow_pickle=False) as arrays,
         ):
-            rows, scales = arrays["rows"], arrays["scales"]
+            rows = arrays["rows"]
+            scales = arrays["scales"]
             fit = rows.ndim == 2 and scales.shape == rows.shape[:1]
             if fit and (rows.dtype, scales.dtype) == (np.int8, np.float16):
                 return SentenceVectors(rows, scales)
@@ -152,17 +143,35 @@ class ReadCache:
             return
         with suppress(OSError):
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            entries = [
-                (one.stat().st_mtime, one.stat().st_size, one.path)
-                for one in os.scandir(self.folder)
-            ]
-            held = sum(size for _, size, _ in entries) + len(content)
-            for _, size, path in sorted(entries):
-                if held > self.most_bytes:
-                    held -= size
-                    with suppress(OSError):  # another program may have removed it
-                        os.unlink(path)
+            self._make_room(len(content))
             write_whole(entry, content)
+
+    def _make_room(self, size_of_new: int) -> None:
+        """Remove the least recently used entries until a new one fits."""
+        entries: list[tuple[float, int, str]] = []
+        for file in os.scandir(self.folder):
+            entries.append((file.stat().st_mtime, file.stat().st_size, file.path))
+        total = sum(size for _, size, _ in entries) + size_of_new
+        for _, size, path in sorted(entries):
+            if total > self.most_bytes:
+                total -= size
+                with suppress(OSError):  # another program may have removed it
+                    os.unlink(path)
+
+
+def _document_of(path: str, content: bytes) -> TextFile:
+    """The text of a file, with its pages, from the content of an entry."""
+    text, blocks, pages, notes, words = json.loads(gzip.decompress(content))
+    if words is not None:
+        words = np.array(words, np.int32).reshape(-1, 6)
+    return TextFile(
+        path,
+        str(text),
+        tuple(map(block_of, blocks)),
+        tuple(PageStart(*page) for page in pages),
+        tuple(notes),
+        words,
+    )
 
 
 def _used(entry: Path) -> bytes:

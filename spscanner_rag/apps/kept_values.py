@@ -7,9 +7,9 @@ T = TypeVar("T")
 
 
 class KeptValues(Generic[T]):
-    """Values by digest, of at most so many bytes; the least recently used are dropped.
+    """Values by digest, of at most so many bytes.
 
-    Thread-safe.
+    The least recently used are dropped. Thread-safe.
 
     Examples
     --------

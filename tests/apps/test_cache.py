@@ -1,4 +1,7 @@
-"""The cache of texts and vectors: same results as without it, bounded, and harmless if it fails."""
+"""The cache of texts and vectors.
+
+It gives the same results as without it, is bounded, and harmless if it fails.
+"""
 
 import os
 import shutil
@@ -18,7 +21,8 @@ from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.files import read
 
-PAGE = """<h1>Treaty</h1><p>Anne signed it.</p><table><tr><th>Year</th><th>Ships</th></tr>
+PAGE = """<h1>Treaty</h1><p>Anne signed it.</p>
+<table><tr><th>Year</th><th>Ships</th></tr>
 <tr><td>1911</td><td>3</td></tr></table><ul><li>One ship was lost.</li></ul>"""
 
 

@@ -47,8 +47,8 @@ def program() -> Any:  # noqa: ANN401 - click's command, or typer's own copy of 
     return typer.main.get_command(app)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"spscanner {__version__}")
         raise typer.Exit
 
@@ -105,9 +105,12 @@ def _end(codes: Sequence[int]) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = None
+    if arguments is not None:
+        words = list(arguments)
     try:
         code = program().main(
-            args=None if arguments is None else list(arguments),
+            args=words,
             prog_name="spscanner",
             standalone_mode=False,
         )
@@ -140,25 +143,24 @@ def _usage_or_memory(error: Exception) -> int:
             return 2
         command = getattr(getattr(error, "ctx", None), "command_path", "spscanner")
         message = str(format_message()).rstrip(".")
-        if wrong := getattr(error.__cause__, "errors", None):
+        if list_errors := getattr(error.__cause__, "errors", None):
             # newer versions of typer check values with pydantic, and their message
             # leaves out the given value
-            got = f"got {wrong()[0]['input']!r:.60}; expected"
-            message = (
-                message.partition(", unable")[0]
-                .replace("Input should be", got)
-                .replace("Value error, ", "")
-            )
-        if possible := getattr(error, "possibilities", None):
+            got = f"got {list_errors()[0]['input']!r:.60}; expected"
+            message = message.partition(", unable")[0]
+            message = message.replace("Input should be", got)
+            message = message.replace("Value error, ", "")
+        see = ": see"
+        if possibilities := getattr(error, "possibilities", None):
             message = (
                 f"{getattr(error, 'message', message)}; did you mean"
-                f" {' or '.join(sorted(possible))}?"
+                f" {' or '.join(sorted(possibilities))}?"
             )
-        see = " See" if message.endswith("?") else ": see"
+        if message.endswith("?"):
+            see = " See"
         return _fail(f"{message}{see} `{command} --help`", 2)
-    if (
-        type(error).__name__ == "OutOfMemoryError"
-    ):  # torch's class; torch is not imported for this check
+    # torch's class; torch is not imported for this check
+    if type(error).__name__ == "OutOfMemoryError":
         return _fail(
             "the device is out of memory: lower --segment-tokens, or use --device cpu",
             1,

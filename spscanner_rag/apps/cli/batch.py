@@ -50,7 +50,7 @@ _ROWS_OF_QUERIES = 10_000
 
 
 @selection_options(
-    own={
+    redeclared={
         "top_k": option(
             "10",
             "Sentences to keep from each document: a number, a share below 1 (at least"
@@ -103,7 +103,7 @@ class RayOptions:
         "With --ray, scanners at the same time, each with --threads CPUs (default: 1)"
         " or, with --device cuda, one GPU; default: as many as there is room for.",
         "N",
-        least=1,
+        lowest=1,
     )
 
     def check(self, device: str) -> None:
@@ -142,7 +142,7 @@ def batch(
     texts: bool = option(True, "Write the text of sentences as well as their spans."),
     naming: ColumnOptions,
     rows_per_part: int = option(
-        500, "Rows read together and written to one part; fewer if long.", least=1
+        500, "Rows read together and written to one part; fewer if long.", lowest=1
     ),
     model: str | None = MODEL,
     computes: ScannerOptions,

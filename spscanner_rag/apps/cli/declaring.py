@@ -16,27 +16,31 @@ def option(
     metavar: str | None = None,
     *,
     names: Sequence[str] = (),
-    least: float | None = None,
-    most: float | None = None,
+    lowest: float | None = None,
+    highest: float | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
     """Declare an option, which is required if the default is ``...``.
 
     The help does not show None or "".
 
-    ``least`` and ``most`` bound a number.
+    ``lowest`` and ``highest`` bound a number.
     """
     return typer.Option(
         default,
         *names,
         help=meaning,
         metavar=metavar,
-        min=least,
-        max=most,
+        min=lowest,
+        max=highest,
         show_default=default not in (None, ""),
     )
 
 
-def argument(meaning: str, metavar: str | None = None, default: object = ...) -> Any:  # noqa: ANN401 - as typer.Argument
+def argument(
+    meaning: str,
+    metavar: str | None = None,
+    default: object = ...,
+) -> Any:  # noqa: ANN401 - as typer.Argument
     """Declare a positional argument."""
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
@@ -52,35 +56,39 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     flat: dict[str, inspect.Parameter] = {}
     for name, parameter in signature.parameters.items():
-        own = [(name, parameter.default, parameter.annotation)]
-        if is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            hints = get_type_hints(parameter.annotation)
-            own = [
-                (each.name, each.default, hints[each.name])
-                for each in fields(parameter.annotation)
-            ]
-        for each, info, kind in own:
-            if (
-                isinstance(info, OptionInfo)
-                and info.default is False
-                and not info.param_decls
-            ):
-                info.param_decls = (f"--{each.replace('_', '-')}",)
-            flat[each] = inspect.Parameter(
-                each, parameter.KEYWORD_ONLY, default=info, annotation=kind
-            )
+        if not is_dataclass(parameter.annotation):
+            flat[name] = _keyword(name, parameter.default, parameter.annotation)
+            continue
+        groups[name] = parameter.annotation
+        kinds = get_type_hints(parameter.annotation)
+        for field in fields(parameter.annotation):
+            flat[field.name] = _keyword(field.name, field.default, kinds[field.name])
 
     @wraps(command)
     def called(**options: Any) -> None:  # noqa: ANN401 - values from the command line
-        made = {
-            name: group(**{each.name: options.pop(each.name) for each in fields(group)})
-            for name, group in groups.items()
-        }
-        command(**options, **made)
+        for name, group in groups.items():
+            values: dict[str, Any] = {}
+            for field in fields(group):
+                values[field.name] = options.pop(field.name)
+            options[name] = group(**values)
+        command(**options)
 
-    called.__signature__ = signature.replace(parameters=list(flat.values()))  # type: ignore[attr-defined]
-    called.__annotations__ = {
-        name: parameter.annotation for name, parameter in flat.items()
-    }
+    annotations: dict[str, Any] = {}
+    for name, parameter in flat.items():
+        annotations[name] = parameter.annotation
+    flat_signature = signature.replace(parameters=list(flat.values()))
+    called.__signature__ = flat_signature  # type: ignore[attr-defined]
+    called.__annotations__ = annotations
     return called
+
+
+def _keyword(name: str, info: object, kind: object) -> inspect.Parameter:
+    """The parameter of an option.
+
+    A switch that is off by default gets its positive name.
+    """
+    if isinstance(info, OptionInfo) and info.default is False and not info.param_decls:
+        info.param_decls = (f"--{name.replace('_', '-')}",)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind
+    )

@@ -44,37 +44,29 @@ def info(
     scanner = computes.scanner(model)
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
-    recorded = [
-        (
-            ".".join(path),
-            ", ".join(map(str, value)) if isinstance(value, list) else str(value),
-        )
-        for path, value in leaves(scanner.checkpoint.settings.training)
-    ]
-    told = (
-        f"{len(recorded)} facts are recorded; --training shows them"
-        if recorded
-        else "nothing recorded"
-    )
-    print_facts("Checkpoint", [*_checkpoint(scanner), ("training", told)], sys.stdout)
+    recorded: Facts = []
+    for path, value in leaves(scanner.checkpoint.settings.training):
+        text = str(value)
+        if isinstance(value, list):
+            text = ", ".join(map(str, value))
+        recorded.append((".".join(path), text))
+    summary = "nothing recorded"
+    if recorded:
+        summary = f"{len(recorded)} facts are recorded; --training shows them"
+    facts = [*_checkpoint(scanner), ("training", summary)]
+    print_facts("Checkpoint", facts, sys.stdout)
     if training and recorded:
         print_facts("Training, as recorded in the checkpoint", recorded, sys.stdout)
 
 
 def _versions() -> Facts:
     python = f"{platform.python_version()} on {platform.platform()}"
-    found = {
-        package: _version(package) for package in (*_PACKAGES, *_OPTIONAL_PACKAGES)
-    }
-    optional = ", ".join(
-        f"{package} {found.pop(package)}" for package in _OPTIONAL_PACKAGES
-    )
-    return [
-        ("spscanner-rag", __version__),
-        ("Python", python),
-        *found.items(),
-        ("optional", optional),
-    ]
+    facts = [("spscanner-rag", __version__), ("Python", python)]
+    for package in _PACKAGES:
+        facts.append((package, _version(package)))
+    optional = [f"{package} {_version(package)}" for package in _OPTIONAL_PACKAGES]
+    facts.append(("optional", ", ".join(optional)))
+    return facts
 
 
 def _version(package: str) -> str:
@@ -91,20 +83,16 @@ def _runtime(scanner: "Scanner") -> Facts:
 
     from spscanner_rag.system.threads import usable_cores
 
+    dtype = str(scanner.dtype).removeprefix("torch.")
+    threads = (
+        f"{torch.get_num_threads()} (this process may use {usable_cores()} physical"
+        " cores)"
+    )
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),
-        (
-            "dtype",
-            f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})",
-        ),
+        ("dtype", f"{dtype} ({scanner.dtype_reason})"),
         ("backend", f"{scanner.backend} ({scanner.backend_reason})"),
-        (
-            "threads",
-            (
-                f"{torch.get_num_threads()} (this process may use {usable_cores()}"
-                " physical cores)"
-            ),
-        ),
+        ("threads", threads),
     ]
 
 
@@ -112,47 +100,39 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     from spscanner_rag.checkpoint.config import lexical_names
 
     checkpoint = scanner.checkpoint
-    config, settings = checkpoint.model.config, checkpoint.settings
+    config = checkpoint.model.config
+    settings = checkpoint.settings
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
-    windows, reanchor = settings.window_tokens, settings.reanchor_tokens
-    rest = (
+    without_embedding = (
         f"{parameters - embedding:,} without the embedding of {config.vocab_size:,}"
         " tokens"
     )
+    windows = "none: one pass over any length"
+    if settings.window_tokens:
+        windows = f"{settings.window_tokens:,} tokens, half overlapping"
+    reanchoring = "none"
+    if settings.reanchor_tokens:
+        reanchoring = f"question repeated every {settings.reanchor_tokens:,} tokens"
+    checked = "none to check"
+    if checkpoint.verified:
+        checked = f"checked: {', '.join(checkpoint.verified)}"
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
         ("layout", "published scanner" if checkpoint.published else "spscanner"),
-        ("parameters", f"{parameters:,} ({rest})"),
+        ("parameters", f"{parameters:,} ({without_embedding})"),
         (
             "layers",
             f"{config.n_layer} of width {config.d_model}, state {config.d_state}",
         ),
         ("segmenter", settings.segmenter),
-        (
-            "windows",
-            (
-                f"{windows:,} tokens, half overlapping"
-                if windows
-                else "none: one pass over any length"
-            ),
-        ),
-        (
-            "re-anchoring",
-            f"question repeated every {reanchor:,} tokens" if reanchor else "none",
-        ),
+        ("windows", windows),
+        ("re-anchoring", reanchoring),
         ("lexical channel", ", ".join(lexical_names(settings)) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
         ("encoder", _encoder(checkpoint)),
-        (
-            "SHA-256",
-            (
-                f"checked: {', '.join(checkpoint.verified)}"
-                if checkpoint.verified
-                else "none to check"
-            ),
-        ),
+        ("SHA-256", checked),
     ]
 
 

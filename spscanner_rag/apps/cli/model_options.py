@@ -80,9 +80,14 @@ class RetrieverOptions(ScannerOptions):
         """
         from spscanner_rag.baselines.register import LoadOptions
 
-        own: UnitKind = unit  # type: ignore[assignment]
+        kind: UnitKind = unit  # type: ignore[assignment]
         return LoadOptions(
-            own, self.device, self.dtype, self.trust_remote_code, titles, self.tokenizer
+            kind,
+            self.device,
+            self.dtype,
+            self.trust_remote_code,
+            titles,
+            self.tokenizer,
         )
 
     @cached_property
@@ -92,7 +97,8 @@ class RetrieverOptions(ScannerOptions):
 
         units = names_in("--unit", self.unit)
         for kind in units:
-            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
+            # raises an error that lists the kinds
+            segmenter_of(kind)  # type: ignore[arg-type]
         return units
 
     @cached_property

@@ -41,7 +41,10 @@ ENDINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """The file and the format of the results; ``ValueError`` for an unknown ending."""
+    """The file and the format of the results.
+
+    ``ValueError`` for an unknown ending.
+    """
 
     output_format: OutputFormat | None = option(
         None, "Default: by the ending of --out, else text.", names=["--format"]
@@ -69,16 +72,18 @@ class OutputOptions:
             return self.output_format or OutputFormat.LINES
         if self.out is None or is_special(self.out):
             return OutputFormat.TEXT
-        known = ENDINGS.get(self.out.suffix.lower())
-        if known is None:
-            got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
-            raise ValueError(
-                f"--out {self.out}: got {got}; expected one of {', '.join(ENDINGS)}, or"
-                " --format with it"
-            )
-        return known
+        output_format = ENDINGS.get(self.out.suffix.lower())
+        if output_format is not None:
+            return output_format
+        ending = "no ending"
+        if self.out.suffix:
+            ending = f"the ending {self.out.suffix}"
+        raise ValueError(
+            f"--out {self.out}: got {ending}; expected one of {', '.join(ENDINGS)}, or"
+            " --format with it"
+        )
 
-    def read(
+    def read_documents(
         self,
         paths: Sequence[str],
         cache: ReadCache | None = None,
@@ -92,10 +97,10 @@ class OutputOptions:
 
         check_output(self.out, paths)
         check_output(self.text_out, paths, "--text-out")
-        reader = cache.read if cache else read
+        read_file = cache.read if cache else read
         with page_progress(progress) as start:
             documents = read_all(
-                paths, tell, lambda path: reader(path, progress=start(path))
+                paths, tell, lambda path: read_file(path, progress=start(path))
             )
         if self.text_out and len(documents) > 1:
             raise ValueError(

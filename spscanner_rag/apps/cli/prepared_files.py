@@ -108,7 +108,10 @@ class _Bar:
     done_at_first: int = 0
 
     def seconds_at(self, label: str, done: int) -> float | None:
-        """Show how much is done; the expected time of all once it can be told."""
+        """Show how much is done, and return the expected seconds for all.
+
+        None as long as they cannot be told.
+        """
         now = monotonic()
         description = f"{self.doing} {label} documents"
         self.bars.update(self.task, description=description, completed=done)

@@ -58,7 +58,7 @@ added.
 
 
 @selection_options(
-    own={
+    redeclared={
         "top_k": option(
             "10",
             "Sentences to show, of all files together: a number, a share below 1 (at"
@@ -121,7 +121,7 @@ def scan(
     if query is None and len(files) > 1 and not _is_file(files[-1]):
         query = files[-1]
         files = files[:-1]
-    places = check_offsets(offsets, "--offsets")
+    counting = check_offsets(offsets, "--offsets")
     if query is not None:
         check_query(query, "--query")
     elif not sys.stdin.isatty() or output.out or output.form is not OutputFormat.TEXT:
@@ -131,7 +131,7 @@ def scan(
         )
     selection = chosen.of_form(output.form)
     read_cache = ReadCache(cache_folder()) if cache else None
-    documents = output.read(files, read_cache, progress)
+    documents = output.read_documents(files, read_cache, progress)
     if output.form is OutputFormat.PDF:
         scanned_document.check_is_pdf(documents)
     scanner = computes.scanner(model, segment_tokens, read_cache)
@@ -147,7 +147,8 @@ def scan(
         if selection.order == "score" and output.form is not OutputFormat.JSON:
             scanned.sort(key=_best_rank)
         source = scanner.checkpoint.source
-        output.write(documents, _rendered(output, question, source, scanned, places))
+        content = _rendered(output, question, source, scanned, counting)
+        output.write(documents, content)
     has_picks = any(document.picks for document in scanned)
     if query is not None and selection.threshold is not None and not has_picks:
         raise typer.Exit(1)

@@ -23,7 +23,7 @@ _METAVARS = {"always_keep": "PATTERN...", "count_tokens": "ENCODING"}
 
 
 class SelectionOptions:
-    """The options of a selection in a command; `selection_options` adds them."""
+    """The options of a selection in a command, which `selection_options` adds."""
 
     left_out: ClassVar[Mapping[str, str]] = {}
     """The options of a selection that the command lacks, with the reason for each."""
@@ -42,12 +42,12 @@ class SelectionOptions:
 
 
 def selection_options(
-    own: Mapping[str, OptionInfo] | None = None,
+    redeclared: Mapping[str, OptionInfo] | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> Callable[[type[Group]], type[Group]]:
     """Add every option of a selection to a group of options, for `grouped`.
 
-    ``own`` has the options whose default or help are the command's own.
+    ``redeclared`` has the options whose default or help are the command's own.
     ``left_out`` names those that it does not have, each with the reason.
 
     Examples
@@ -58,9 +58,9 @@ def selection_options(
     >>> RecordOptions(threshold=0.5, top_k="elbow").selection().top_k
     'elbow'
     """
-    own_options = dict(own or {})
+    command_options = dict(redeclared or {})
     reasons = dict(left_out or {})
-    for name in (*own_options, *reasons):
+    for name in (*command_options, *reasons):
         if name not in SELECTION_OPTIONS:
             raise ValueError(
                 f"{name}: no option of a selection; expected one of"
@@ -72,7 +72,7 @@ def selection_options(
         for name, declared in SELECTION_OPTIONS.items():
             if name in reasons:
                 continue
-            info = own_options.get(name) or _option_of(declared)
+            info = command_options.get(name) or _option_of(declared)
             kind = _kind_of(declared)
             if info.default is None:
                 kind = kind | None

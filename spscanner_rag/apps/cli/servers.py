@@ -32,7 +32,7 @@ def serve(
         "127.0.0.1",
         "Address to listen at; one that other machines can reach needs a token.",
     ),
-    port: int = option(8000, "Port; 0 picks a free one.", least=0, most=65535),
+    port: int = option(8000, "Port; 0 picks a free one.", lowest=0, highest=65535),
     token_file: Path | None = option(
         None,
         f"File with the clients' token; default: the variable {TOKEN_VARIABLE}, if"
@@ -108,8 +108,8 @@ def mcp(
         None,
         "Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input;"
         " 0 picks a free port.",
-        least=0,
-        most=65535,
+        lowest=0,
+        highest=65535,
     ),
     model: str | None = MODEL,
     computes: ScannerOptions,

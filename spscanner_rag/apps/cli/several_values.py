@@ -11,21 +11,24 @@ class SeveralValues(typer.core.TyperCommand):
     The words end at the next option or ``--``.
     """
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
+    def parse_args(
+        self,
+        ctx: Any,  # noqa: ANN401 - click's, or typer's own
+        args: list[str],
+    ) -> list[str]:
         """Put the flag of such an option before each of its words, then parse."""
-        options = [
-            param for param in self.get_params(ctx) if param.param_type_name == "option"
-        ]
-        repeatable = {
-            flag for option in options if option.multiple for flag in option.opts
-        }
+        repeatable: set[str] = set()
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "option" and parameter.multiple:
+                repeatable.update(parameter.opts)
         spread: list[str] = []
-        flag = before = (
-            ""  # the option that takes the current words, and the previous word
-        )
+        flag = ""  # the option that takes the current words
+        before = ""  # the previous word
         for word in args:
             if word.startswith("-") and word != "-":
-                flag = word if word in repeatable else ""
+                flag = ""
+                if word in repeatable:
+                    flag = word
             elif flag and before != flag:
                 spread.append(flag)
             spread.append(word)

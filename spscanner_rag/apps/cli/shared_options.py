@@ -19,7 +19,7 @@ THREADS = option(
     None,
     "CPU threads; default: physical cores, or OMP_NUM_THREADS if less.",
     "N",
-    least=1,
+    lowest=1,
 )
 TOKENIZER = option(
     None,
@@ -39,5 +39,5 @@ PROGRESS = typer.Option(
     "--progress/--no-progress",
     help="Show progress on standard error; default: only on a terminal.",
     show_default=False,
-    callback=lambda asked: sys.stderr.isatty() if asked is None else asked,
+    callback=lambda choice: sys.stderr.isatty() if choice is None else choice,
 )

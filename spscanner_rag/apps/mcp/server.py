@@ -17,7 +17,10 @@ from spscanner_rag.apps.mcp.library import Library
 
 
 def create_server(library: Library) -> MCPServer[Any]:
-    """Create the server of the tools; `MCPServer.run` chooses the transport."""
+    """Create the server of the tools.
+
+    `MCPServer.run` chooses the transport.
+    """
     server: MCPServer[Any] = MCPServer(
         "spscanner",
         version=__version__,
@@ -47,7 +50,9 @@ def _answering(
     """Let a tool answer with text and structure, and turn bad input into its error."""
 
     @wraps(tool)
-    def answering(**arguments: Any) -> CallToolResult:  # noqa: ANN401 - as the schema says
+    def answering(
+        **arguments: Any,  # noqa: ANN401 - as the schema says
+    ) -> CallToolResult:
         try:
             text = json_of(tool(**arguments))
         except (ValueError, ImportError) as error:
@@ -55,6 +60,6 @@ def _answering(
         content = TextContent(type="text", text=text)
         return CallToolResult(content=[content], structured_content=json.loads(text))
 
-    # it is the schema
-    answering.__signature__ = inspect.signature(tool, eval_str=True)  # type: ignore[attr-defined]
+    schema = inspect.signature(tool, eval_str=True)
+    answering.__signature__ = schema  # type: ignore[attr-defined]
     return answering

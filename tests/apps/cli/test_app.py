@@ -143,7 +143,8 @@ import sys
 from spscanner_rag.apps.cli import main
 for command in ("scan", "compare", "eval", "batch", "train", "serve", "synthesize"):
     assert main([command, "--help"]) == 0
-heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub", "bm25s", "filelock"}
+heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub"}
+heavy |= {"bm25s", "filelock"}
 heavy &= set(sys.modules)
 sys.exit(f"loaded {heavy}" if heavy else 0)
 """
@@ -174,7 +175,8 @@ def test_ctrl_c_ends_a_scan_that_is_under_way(tmp_path: Path) -> None:
     code = """
 import signal, sys
 from spscanner_rag.apps.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a parent may have switched off
+# a parent may have switched it off
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(main(sys.argv[1:]))
 """
     with start(

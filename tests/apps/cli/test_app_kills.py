@@ -1,4 +1,6 @@
-"""Programs that are killed, or run out of room, at any moment: they lose no finished work, and resume.
+"""Programs that are killed, or run out of room, at any moment.
+
+They lose no finished work, and resume.
 
 Each program is a fork of the tests, which have imported everything, so that its time is
 that of its work.
@@ -42,7 +44,10 @@ Command = Callable[[Path], list[object]]
 
 
 class Program:
-    """A command in a separate process; ``log`` gets what it writes on standard error."""
+    """A command in a separate process.
+
+    ``log`` gets what it writes on standard error.
+    """
 
     def __init__(
         self,
@@ -91,7 +96,7 @@ EXPECTED: dict[str, object] = {}
 
 @pytest.fixture(autouse=True)
 def _imported(evaluating: Command, training: Command, tmp_path: Path) -> None:
-    """Run each command once in this process, so that its forks need not import anything."""
+    """Run each command once in this process, so that its forks import nothing."""
     if EXPECTED:
         return
     for name, command in (("evaluating", evaluating), ("training", training)):

@@ -16,7 +16,7 @@ from tests.command_line import Run
 
 def test_a_group_has_the_options_but_those_left_out() -> None:
     @selection_options(
-        own={"top_k": option("5", "Some.")}, left_out={"merge": "no passages"}
+        redeclared={"top_k": option("5", "Some.")}, left_out={"merge": "no passages"}
     )
     class Some(SelectionOptions):
         """Some options."""

@@ -1,4 +1,7 @@
-"""``spscanner serve``: what it refuses before it loads anything, and what it leaves when stopped or never read."""
+"""``spscanner serve``: what it refuses before it loads anything.
+
+And what it leaves when it is stopped or never read.
+"""
 
 import json
 import os
@@ -74,7 +77,10 @@ def test_options_are_checked_first(
 @pytest.mark.slow
 @pytest.mark.allow_hosts(["127.0.0.1"])
 def test_a_restart_answers_everything_that_waits(tiny_checkpoint: Path) -> None:
-    """SIGTERM with a queue: every accepted request is answered, and a new server takes over the address."""
+    """After SIGTERM, every accepted request is answered.
+
+    A new server takes over the address.
+    """
     with serving(tiny_checkpoint) as (server, address):
 
         def ask(number: int) -> int:
