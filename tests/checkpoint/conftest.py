@@ -67,7 +67,7 @@ def refused(message: str) -> Iterator[None]:
 
 
 def fill_cache(cache: Path, repository: str) -> Path:
-    """The empty folder of a repository's commit, in a cache with the layout of the Hub's client."""
+    """The empty folder of a repository's commit, in a cache like the Hub client's."""
     root = cache / f"models--{repository.replace('/', '--')}"
     (root / "refs").mkdir(parents=True)
     (root / "refs" / "main").write_text(COMMIT)
@@ -97,7 +97,7 @@ def folder(tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer) -> Pa
 
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
-    """The published layout: no "spscanner", a pickled state dict with the tied language-model head."""
+    """The published layout: no "spscanner", and pickled weights with a tied head."""
     plain = ScannerModel(CONFIG)
     folder = tmp_path / "published"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The contents of config.json: the keys and names of transformers, and the object "spscanner"."""
+"""The contents of config.json: keys of transformers, and the object "spscanner"."""
 
 import json
 from dataclasses import replace
@@ -36,10 +36,24 @@ def test_transformers_keys() -> None:
         "norm_before_gate": True,
     }
     assert read_config(raw) == Mamba2Config(
-        d_model=32, n_layer=2, vocab_size=101, pad_vocab_size_multiple=1, residual_in_fp32=False,
-        tie_embeddings=True, norm_epsilon=1e-3, d_state=8, d_conv=3, expand=2, headdim=16, ngroups=2,
-        norm_before_gate=False, dt_limit=(0.01, 0.2), bias=True, conv_bias=False, chunk_size=64,
-    )  # fmt: skip
+        d_model=32,
+        n_layer=2,
+        vocab_size=101,
+        pad_vocab_size_multiple=1,
+        residual_in_fp32=False,
+        tie_embeddings=True,
+        norm_epsilon=1e-3,
+        d_state=8,
+        d_conv=3,
+        expand=2,
+        headdim=16,
+        ngroups=2,
+        norm_before_gate=False,
+        dt_limit=(0.01, 0.2),
+        bias=True,
+        conv_bias=False,
+        chunk_size=64,
+    )
 
 
 def test_transformers_defaults_are_those_of_transformers() -> None:
@@ -68,15 +82,30 @@ def test_infinity_as_transformers_writes_it(limit: list[object]) -> None:
     ("config", "message"),
     [
         ({}, "neither d_model .* nor hidden_size"),
-        (TRANSFORMERS | {"model_type": "mamba"}, "model_type is 'mamba'; expected 'mamba2'"),
-        (TRANSFORMERS | {"num_heads": 5}, r"num_heads \* head_dim is 5 \* 16; expected .* = 64"),
+        (
+            TRANSFORMERS | {"model_type": "mamba"},
+            "model_type is 'mamba'; expected 'mamba2'",
+        ),
+        (
+            TRANSFORMERS | {"num_heads": 5},
+            r"num_heads \* head_dim is 5 \* 16; expected .* = 64",
+        ),
         (TRANSFORMERS | {"head_dim": 24}, r"headdim is 24; expected a divisor"),
         (TRANSFORMERS | {"time_step_limit": 3}, r"dt_limit is 3"),
-        (TRANSFORMERS | {"hidden_act": "gelu"}, "hidden_act is 'gelu'; expected 'silu'"),
-        (TRANSFORMERS | {"quantization_config": {"bits": 4}}, "quantization_config is set"),
-        ({k: v for k, v in TRANSFORMERS.items() if k != "vocab_size"}, "^vocab_size is None"),
+        (
+            TRANSFORMERS | {"hidden_act": "gelu"},
+            "hidden_act is 'gelu'; expected 'silu'",
+        ),
+        (
+            TRANSFORMERS | {"quantization_config": {"bits": 4}},
+            "quantization_config is set",
+        ),
+        (
+            {k: v for k, v in TRANSFORMERS.items() if k != "vocab_size"},
+            "^vocab_size is None",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused_by_name(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_config(config)
@@ -125,26 +154,49 @@ def test_settings_round_trip() -> None:
         ({"format": "1"}, r"spscanner\.format is '1'"),
         ({"segmenter": "words"}, r"spscanner\.segmenter is 'words'"),
         ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
-        ({"reanchor_tokens": 0}, r"spscanner\.reanchor_tokens is 0; expected null or a whole number"),
+        (
+            {"reanchor_tokens": 0},
+            r"spscanner\.reanchor_tokens is 0; expected null or a whole number",
+        ),
         ({"lexical": True}, r"spscanner\.lexical is True"),
         ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
-        ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
-        ({"lexical": {"text_weight": True}}, r"spscanner\.lexical\.text_weight is True; expected a number"),
-        ({"lexical": {"text_weight": 101}}, r"spscanner\.lexical\.text_weight is 101; .*at most 100"),
-        ({"lexical": {"text_weight": 1}}, r"text_weight is 1 without lexical\.surroundings"),
-        ({"lexical": {"prior": True, "surroundings": True, "soft": True}},
-         r"spscanner\.lexical\.soft is true without lexical\.match"),
+        (
+            {"lexical": {"surroundings": True}},
+            r"lexical\.surroundings is true without lexical\.prior",
+        ),
+        (
+            {"lexical": {"text_weight": True}},
+            r"spscanner\.lexical\.text_weight is True; expected a number",
+        ),
+        (
+            {"lexical": {"text_weight": 101}},
+            r"spscanner\.lexical\.text_weight is 101; .*at most 100",
+        ),
+        (
+            {"lexical": {"text_weight": 1}},
+            r"text_weight is 1 without lexical\.surroundings",
+        ),
+        (
+            {"lexical": {"prior": True, "surroundings": True, "soft": True}},
+            r"spscanner\.lexical\.soft is true without lexical\.match",
+        ),
         ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25: unknown key"),
-        ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
+        (
+            {"lexical": {"least_units": -1}},
+            r"spscanner\.lexical\.least_units is -1; expected a whole number",
+        ),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows: unknown key"),
         ({"meaning": 3}, r"spscanner\.meaning is 3; expected an object"),
         ({"meaning": {"sentence": "much"}}, r"spscanner\.meaning\.sentence is 'much'"),
         ({"meaning": {"wide": float("nan")}}, r"spscanner\.meaning\.wide is nan"),
-        ({"meaning": {"deviation": 0}}, r"spscanner\.meaning\.deviation is 0; expected a number above 0"),
+        (
+            {"meaning": {"deviation": 0}},
+            r"spscanner\.meaning\.deviation is 0; expected a number above 0",
+        ),
         ({"meaning": {"other": 1}}, r"spscanner\.meaning\.other: unknown key"),
     ],
-)  # fmt: skip
+)
 def test_settings_refused_by_key(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ScannerSettings.from_dict({"format": 1, "segmenter": "sentence"} | keys)

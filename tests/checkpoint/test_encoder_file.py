@@ -1,4 +1,4 @@
-"""A checkpoint's encoder: written, read, damaged, and replaced by the caller's encoder."""
+"""A checkpoint's encoder: written, read, damaged, and replaced by the caller's."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The files of a checkpoint: found on this machine or on the Hub, opened, read and verified."""
+"""The files of a checkpoint: found here or on the Hub, opened, read and verified."""
 
 import os
 from pathlib import Path
@@ -99,12 +99,17 @@ def test_the_bundled_checkpoint(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        *((name, f"{name}: no such folder; expected the folder of a checkpoint")
-          for name in ("./absent", "absent", "a/b/c", Path("absent"))),
+        *(
+            (name, f"{name}: no such folder; expected the folder of a checkpoint")
+            for name in ("./absent", "absent", "a/b/c", Path("absent"))
+        ),
         (Path(__file__), "a file; expected the folder"),
-        *((name, "expected a folder, a Hub id owner/name, or None") for name in ("", 17, b"x")),
+        *(
+            (name, "expected a folder, a Hub id owner/name, or None")
+            for name in ("", 17, b"x")
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_folder(name: Any, message: str) -> None:
     with refused(message):
         locate(name)
@@ -196,14 +201,23 @@ def looked_up(cause: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (http_error(errors.GatedRepoError), r"GatedRepoError: refused for \*\*\* second line"),
+        (
+            http_error(errors.GatedRepoError),
+            r"GatedRepoError: refused for \*\*\* second line",
+        ),
         (looked_up(http_error(errors.HfHubHTTPError)), "HfHubHTTPError: refused"),
         (looked_up(ConnectionError("no route")), "ConnectionError: no route"),
-        (errors.LocalEntryNotFoundError("Cannot find a snapshot"), "Cannot find a snapshot; check name, revision"),
-        (OSError(f"disk full while using {SECRET}\nmore"), r"OSError: disk full while using \*\*\* more; check"),
+        (
+            errors.LocalEntryNotFoundError("Cannot find a snapshot"),
+            "Cannot find a snapshot; check name, revision",
+        ),
+        (
+            OSError(f"disk full while using {SECRET}\nmore"),
+            r"OSError: disk full while using \*\*\* more; check",
+        ),
         (RuntimeError("x" * 10_000 + SECRET), "pass a local folder that holds it"),
     ],
-)  # fmt: skip
+)
 def test_failures(
     monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:

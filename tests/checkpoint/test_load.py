@@ -210,13 +210,17 @@ def test_a_new_head_is_the_same_every_time(base: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
-         r"binary_head\.weight has shape \[2, 16\]"),
+        (
+            lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
+            r"binary_head\.weight has shape \[2, 16\]",
+        ),
         (lambda t: t.pop("surroundings.weight"), r"surroundings\.weight is missing"),
-        (lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
-         r"layers\.2\.norm\.weight has no place"),
+        (
+            lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
+            r"layers\.2\.norm\.weight has no place",
+        ),
     ],
-)  # fmt: skip
+)
 def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_weights(folder, edit)
     with refused(f"{folder}.*{message}"):
@@ -226,23 +230,38 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda c: c["ssm_cfg"].pop("layer"),
-         r"config\.json: ssm_cfg\.layer is missing, which means Mamba-1"),
+        (
+            lambda c: c["ssm_cfg"].pop("layer"),
+            r"config\.json: ssm_cfg\.layer is missing, which means Mamba-1",
+        ),
         (lambda c: c.pop("d_model"), r"config\.json: neither d_model"),
         (lambda c: c.update(spscanner=None), r"config\.json: spscanner is None"),
-        (lambda c: c.update(vocab_size=300),
-         r"config\.json: vocab_size is 300, the tokenizer has ids up to 383"),
-        (lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
-         r"lexical\.least_units is 1000.*at most 1,000"),
-        (lambda c: c["spscanner"].update(window_tokens=2**31), r"spscanner\.window_tokens is 2147483648"),
-        (lambda c: c["ssm_cfg"].update(dt_limit=[0, 10**400]), r"ssm_cfg\.dt_limit is \[0, 1000"),
+        (
+            lambda c: c.update(vocab_size=300),
+            r"config\.json: vocab_size is 300, the tokenizer has ids up to 383",
+        ),
+        (
+            lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
+            r"lexical\.least_units is 1000.*at most 1,000",
+        ),
+        (
+            lambda c: c["spscanner"].update(window_tokens=2**31),
+            r"spscanner\.window_tokens is 2147483648",
+        ),
+        (
+            lambda c: c["ssm_cfg"].update(dt_limit=[0, 10**400]),
+            r"ssm_cfg\.dt_limit is \[0, 1000",
+        ),
         (lambda c: c.update({"a\nb": 1}), r"config\.json: a\\x0ab is not a key"),
         (lambda c: c.update(n_layer=10**4000), r"tensor backbone"),
-        (lambda c: c.update(n_layer=10**9), r"tensor backbone\.layers\.2\.norm\.weight is missing"),
+        (
+            lambda c: c.update(n_layer=10**9),
+            r"tensor backbone\.layers\.2\.norm\.weight is missing",
+        ),
         (lambda c: c.update(d_model=2**20), r"embedding\.weight has shape"),
         (lambda c: c.update(d_model=2**40), "no model has such sizes"),
     ],
-)  # fmt: skip
+)
 def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_config(folder, edit)
     with refused(message):
@@ -285,11 +304,15 @@ def test_transformers_layout(tmp_path: Path, kind: str, keys: dict[str, Any]) ->
 @pytest.mark.parametrize(
     "keys",
     [
-        {}, {"n_groups": 1}, {"n_groups": 4, "use_bias": True}, {"layer_norm_epsilon": 1e-2},
-        {"time_step_limit": [0.01, 0.05]}, {"conv_kernel": 3, "use_conv_bias": False, "chunk_size": 16},
+        {},
+        {"n_groups": 1},
+        {"n_groups": 4, "use_bias": True},
+        {"layer_norm_epsilon": 1e-2},
+        {"time_step_limit": [0.01, 0.05]},
+        {"conv_kernel": 3, "use_conv_bias": False, "chunk_size": 16},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_hidden_states_are_those_of_transformers(
     tmp_path: Path, keys: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The SHA-256 digests of a checkpoint's files: written when it is saved, checked when it is loaded."""
+"""Digests of a checkpoint's files: written by a save, checked by a load."""
 
 import hashlib
 import json

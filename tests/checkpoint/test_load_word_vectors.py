@@ -1,4 +1,4 @@
-"""A checkpoint's word vectors: present exactly if the soft channel is on, and refused by name if damaged."""
+"""A checkpoint's word vectors: there if the soft channel is on, refused if damaged."""
 
 import stat
 from pathlib import Path

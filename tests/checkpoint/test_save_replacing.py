@@ -1,4 +1,4 @@
-"""Saving over a checkpoint: at every moment either the old or the new one loads, and nothing else is touched."""
+"""Saving over a checkpoint: at every moment the old or the new one loads."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +46,7 @@ def other() -> ScannerModel:
 
 
 def content(loaded: Checkpoint) -> tuple[float, str]:
-    """What distinguishes one checkpoint from another, and either from a mixture of both."""
+    """What distinguishes a checkpoint from another, and both from a mixture."""
     return (
         float(loaded.model.backbone.embedding.weight.detach().sum()),
         loaded.tokenizer.to_str(),
@@ -54,7 +54,7 @@ def content(loaded: Checkpoint) -> tuple[float, str]:
 
 
 def kill_at(patch: pytest.MonkeyPatch, number: int) -> None:
-    """Make the change with this number, and all later ones, fail as if the program were gone."""
+    """Make the change with this number, and all later ones, fail as after a kill."""
     numbers = count(1)
 
     def counted(change: Any) -> Any:
@@ -80,7 +80,7 @@ def save_killed(
     number: int,
     links: bool = True,
 ) -> bool:
-    """Save, and die at the change with this number; False if there are fewer changes."""
+    """Save, and die at the change with this number; False if there are fewer."""
     with pytest.MonkeyPatch.context() as patch:
         if not links:
             patch.setattr(os, "link", no_links)

@@ -140,11 +140,13 @@ def test_errors_and_panics_of_the_library_name_the_file(
         {"type": "Prepend", "prepend": "x" * 64},
         {
             "type": "Sequence",
-            "normalizers": [{"type": "NFC"},
-                            {"type": "Sequence", "normalizers": [replacing("a", "a" * 10)] * 2}],
+            "normalizers": [
+                {"type": "NFC"},
+                {"type": "Sequence", "normalizers": [replacing("a", "a" * 10)] * 2},
+            ],
         },
     ],
-)  # fmt: skip
+)
 def test_a_normalizer_that_makes_a_text_many_times_as_long(
     folder: Path, normalizer: dict[str, Any]
 ) -> None:
@@ -156,12 +158,20 @@ def test_a_normalizer_that_makes_a_text_many_times_as_long(
 @pytest.mark.parametrize(
     "normalizer",
     [
-        {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, replacing(" ", "▁")]},
+        {
+            "type": "Sequence",
+            "normalizers": [{"type": "Prepend", "prepend": "▁"}, replacing(" ", "▁")],
+        },
         {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
-        {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
-         "lowercase": True},
+        {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
     ],
-)  # fmt: skip
+)
 def test_usual_normalizers_are_read(folder: Path, normalizer: dict[str, Any]) -> None:
     assert read_tokenizer(edited(folder, normalizer=normalizer)).normalizer is not None
 

@@ -1,4 +1,4 @@
-"""Which backend is chosen where and why, what is refused, and how mamba-ssm's operators are loaded."""
+"""Which backend is chosen and why, what is refused, how mamba-ssm is loaded."""
 
 import sys
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_scanner_refuses_before_it_loads(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A mamba_ssm whose ``__init__`` cannot be imported, like that of release 2.3.2.post1 without CUDA."""
+    """A mamba_ssm whose ``__init__`` cannot be imported, like 2.3.2.post1's here."""
     triton = tmp_path / "mamba_ssm" / "ops" / "triton"
     triton.mkdir(parents=True)
     (tmp_path / "mamba_ssm" / "__init__.py").write_text("import selective_scan_cuda\n")

@@ -103,17 +103,32 @@ def test_round_trip_through_json(config: Mamba2Config) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        *(with_top(**{key: None}) for key in ("fused_add_norm", "attn_cfg", "architectures", "spscanner")),
+        *(
+            with_top(**{key: None})
+            for key in ("fused_add_norm", "attn_cfg", "architectures", "spscanner")
+        ),
         with_top(d_intermediate=0),
         with_top(attn_layer_idx=[]),
         with_top(attn_layer_idx=None),
         with_ssm(d_ssm=None),
-        *(with_ssm(**{key: 1}) for key in (
-            "conv_init", "A_init_range", "dt_min", "dt_max", "dt_init_floor", "use_mem_eff_path", "layer_idx",
-            "process_group", "sequence_parallel", "device", "dtype",
-        )),
+        *(
+            with_ssm(**{key: 1})
+            for key in (
+                "conv_init",
+                "A_init_range",
+                "dt_min",
+                "dt_max",
+                "dt_init_floor",
+                "use_mem_eff_path",
+                "layer_idx",
+                "process_group",
+                "sequence_parallel",
+                "device",
+                "dtype",
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_changes_no_number_is_ignored(config: dict[str, Any]) -> None:
     assert Mamba2Config.from_dict(config) == Mamba2Config.from_dict(MAMBA2)
 

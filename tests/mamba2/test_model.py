@@ -1,4 +1,4 @@
-"""The network: against the original's outputs, against a slow reference for every switch, and its state."""
+"""The network against the original's outputs and a slow reference, and its state."""
 
 import dataclasses
 import importlib.util
@@ -179,7 +179,7 @@ def rms_norm(x: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
 def reference_hidden(
     model: ScannerModel, ids: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Hidden states of one sequence, (tokens, d_model), as in mamba_ssm's `Mamba2.step`, in float64."""
+    """Hidden states, (tokens, d_model), as in mamba_ssm's `Mamba2.step`, in float64."""
     config, weights = (
         model.config,
         {k: v.double().numpy() for k, v in model.state_dict().items()},

@@ -1,4 +1,4 @@
-"""Reading sequences: which ones share a step, what a step holds, and that logits depend on neither."""
+"""Which sequences share a step, what a step holds; logits depend on neither."""
 
 import dataclasses
 import itertools

@@ -22,7 +22,7 @@ def ssd_recurrence(
     D: Tensor,
     initial_state: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """The definition, token by token, with the arguments and results of `ssd_chunked`."""
+    """The definition, token by token, with the arguments of `ssd_chunked`."""
     heads_per_group = x.shape[2] // B.shape[2]
     # (batch, tokens, heads, d_state)
     B = B.repeat_interleave(heads_per_group, dim=2).float()
@@ -62,7 +62,7 @@ class Operands(NamedTuple):
 def operands(
     shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state: bool = False
 ) -> Operands:
-    """Random operands as large as in a network: steps log-uniform in [0.001, 1], A in [-16, -1]."""
+    """Random operands as in a network: steps log-uniform in [0.001, 1], A to -16."""
     random = torch.Generator().manual_seed(seed)
 
     def normal(*size: int) -> Tensor:

@@ -1,4 +1,6 @@
-"""The CUDA kernels on a GPU, else in Triton's interpreter: `TRITON_INTERPRET=1 pytest -m cuda_interpret`.
+"""The CUDA kernels on a GPU, else in Triton's interpreter.
+
+``TRITON_INTERPRET=1 pytest -m cuda_interpret`` runs them there.
 
 The interpreter takes tens of milliseconds for each block of a kernel, so there inputs
 are prefixes of the oracles (the model is causal) and chunks are small.
@@ -128,7 +130,7 @@ def read(
 def oracle(
     folder: Path, name: str, kernels: Kernels, dtype: torch.dtype = torch.float32
 ) -> tuple[ScannerModel, Tensor, Tensor]:
-    """A model of the original, token ids, and the original's logits, both (1, TOKENS)."""
+    """A model of the original, token ids and the original's logits: (1, TOKENS)."""
     expected = load_file(
         folder / "checkpoints" / name / "expected.safetensors", device=DEVICE
     )

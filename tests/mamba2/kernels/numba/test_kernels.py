@@ -113,10 +113,13 @@ def state_of(config: Mamba2Config, batch: int = 2) -> Tensor:
 @pytest.mark.parametrize(
     "others",
     [
-        {}, {"d_state": 5}, {"headdim": 64, "d_state": 64},
-        {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True}, {"dt_limit": (0.05, 0.5)},
+        {},
+        {"d_state": 5},
+        {"headdim": 64, "d_state": 64},
+        {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True},
+        {"dt_limit": (0.05, 0.5)},
     ],
-)  # fmt: skip
+)
 def test_scan(
     threads: int, others: dict[str, object], tokens: int, dtype: torch.dtype
 ) -> None:
@@ -218,9 +221,12 @@ if sys.argv[1] == "one core":
 import torch
 from spscanner_rag import Scanner
 threads = None if sys.argv[1] == "one core" else 2
-scanner = Scanner.from_pretrained(sys.argv[2], dtype="float32", backend="numba", threads=threads)
+scanner = Scanner.from_pretrained(
+    sys.argv[2], dtype="float32", backend="numba", threads=threads
+)
 assert torch.get_num_threads() == (threads or 1)
-print(json.dumps(scanner.scan("Who signed it?", "He signed the treaty. It rained. " * 50).logits.tolist()))
+text = "He signed the treaty. It rained. " * 50
+print(json.dumps(scanner.scan("Who signed it?", text).logits.tolist()))
 """
 GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 
