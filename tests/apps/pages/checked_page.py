@@ -1,4 +1,7 @@
-"""The checks that every HTML page passes: well formed, self-contained, and no text becomes markup."""
+"""The checks that every HTML page passes.
+
+It is well formed and self-contained, and no text becomes markup.
+"""
 
 import base64
 import hashlib
@@ -9,10 +12,14 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from hypothesis import strategies as st
 
-HOSTILE = """<script>alert(1)</script> </style> <img src=x onerror=alert(2)> javascript:alert(3) &lt;b&gt; "'`
-[/INST] [bold]x[/bold] </textarea><!-- --> ]]> \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m
-\x00 \x08 \x0c \rreturn \u202egnirts\u202c \u2066 \ud800 \U000e0041 {{7*7}} ${x} </div></main></html> last.
-"""
+HOSTILE = (
+    "<script>alert(1)</script> </style> <img src=x onerror=alert(2)>"
+    """ javascript:alert(3) &lt;b&gt; "'`\n"""
+    "[/INST] [bold]x[/bold] </textarea><!-- --> ]]>"
+    " \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m\n"
+    "\x00 \x08 \x0c \rreturn \u202egnirts\u202c \u2066 \ud800 \U000e0041"
+    " {{7*7}} ${x} </div></main></html> last.\n"
+)
 """A text and a name that a page, a template or a terminal might act on."""
 
 WORDS = st.sampled_from(
@@ -88,7 +95,10 @@ class CheckedPage(HTMLParser):
         self._tree.data(data)
 
     def all(self, tag: str, name: str = "") -> Iterator[Element]:
-        """Elements with a tag (``*`` for any) that have all words of ``name`` as their classes."""
+        """Elements with a tag and with all words of ``name`` as their classes.
+
+        The tag ``*`` stands for any.
+        """
         wanted = set(name.split())
         return (
             each
@@ -118,7 +128,10 @@ def text_of(element: Element) -> str:
 
 
 def check_page(page: str) -> CheckedPage:
-    """A whole page: its policy allows one style sheet, at most one script, and nothing from other hosts."""
+    """Check a page that is not part of another one.
+
+    Its policy allows one style sheet, at most one script, and nothing from other hosts.
+    """
     checked = CheckedPage(page)
     page.encode()
     (style,) = checked.root.iter("style")
@@ -136,4 +149,5 @@ def check_page(page: str) -> CheckedPage:
 
 
 def _hash(element: Element) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text_of(element).encode()).digest()).decode()}'"
+    digest = hashlib.sha256(text_of(element).encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -61,11 +61,16 @@ def results(name: str) -> EvaluationResult:
     records = [Record(*setting.key, *of_all) for setting in settings]
     table = Table(name, f"About {name}.", ["source", name], [[name, name]])
     differences = differences_of(records, [(settings[0], settings[1])])
-    return EvaluationResult(rows_of(records, settings), differences, settings, tables=[table])
+    return EvaluationResult(
+        rows_of(records, settings), differences, settings, tables=[table]
+    )
 
 
 def check_plain(text: str, name: str) -> None:
-    """A text for a terminal or a Markdown file: nothing invisible, and no line that begins within a name."""
+    """Check a text for a terminal or a Markdown file.
+
+    Nothing is invisible, and no line begins within a name.
+    """
     assert not INVISIBLE.search(text)
     if name == HOSTILE[0]:
         assert not re.search(r"^(two|## three|\| four)", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The page of a scan: all text of a document stays text, and every link leads somewhere."""
+"""The page of a scan, where text stays text and every link leads somewhere."""
 
 import io
 import re

@@ -71,10 +71,14 @@ def test_the_policy_stops_what_would_run_and_load(visit: Any, tmp_path: Path) ->
 
 
 def wait_until_seen(opened: Any, selector: str) -> None:
-    """Wait until an element is in view and not under the bar at the top: the page settles in the next frame."""
+    """Wait until an element is in view and not under the bar at the top.
+
+    The page settles in the next frame.
+    """
     opened.page.wait_for_function(
         """selector => {
-          const element = document.querySelector(selector), box = element.getClientRects()[0];
+          const element = document.querySelector(selector);
+          const box = element.getClientRects()[0];
           const top = document.elementFromPoint(box.x + 3, box.y + box.height / 2);
           return element.contains(top);
         }""",

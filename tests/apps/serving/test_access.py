@@ -1,4 +1,7 @@
-"""Who may ask, how much and how long: tokens, names, sizes, slow and vanishing clients, the log."""
+"""Who may ask, how much and how long.
+
+The tests are about tokens, names, sizes, slow and vanishing clients, and the log.
+"""
 
 import base64
 import contextlib

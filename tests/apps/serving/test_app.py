@@ -1,4 +1,7 @@
-"""The routes over a real connection: the forms of Cohere and TEI, scans, units, the page, and bad requests."""
+"""The routes over a real connection.
+
+These are the forms of Cohere and TEI, scans, units, the page, and bad requests.
+"""
 
 import asyncio
 import base64
@@ -243,39 +246,121 @@ def encoded(data: bytes) -> str:
 
 BAD = {
     "empty question": ("/v1/scan", {"query": " ", "text": "x"}, "query: got ' '"),
-    "neither text nor documents": ("/v1/scan", {"query": "a"}, "got both or neither of text and documents"),
-    "both": ("/v1/scan", {"query": "a", "text": "x", "documents": ["y"]}, "got both or neither"),
-    "unknown field": ("/v1/scan", {"query": "a", "text": "x", "topk": 3}, "topk: Extra inputs"),
+    "neither text nor documents": (
+        "/v1/scan",
+        {"query": "a"},
+        "got both or neither of text and documents",
+    ),
+    "both": (
+        "/v1/scan",
+        {"query": "a", "text": "x", "documents": ["y"]},
+        "got both or neither",
+    ),
+    "unknown field": (
+        "/v1/scan",
+        {"query": "a", "text": "x", "topk": 3},
+        "topk: Extra inputs",
+    ),
     "top_k": ("/v1/scan", {"query": "a", "text": "x", "top_k": 0}, "top_k"),
-    "a number as text": ("/rerank", {"query": "a", "texts": [1]}, "texts.0: Input should be a valid string"),
+    "a number as text": (
+        "/rerank",
+        {"query": "a", "texts": [1]},
+        "texts.0: Input should be a valid string",
+    ),
     "no documents": ("/v2/rerank", {"query": "a"}, "documents: Field required"),
     "top_n": ("/v2/rerank", {"query": "a", "documents": ["x"], "top_n": 0}, "top_n"),
-    "instruction": ("/v2/rerank", {"query": "a", "documents": [], "instruction": "Newest."}, "instruction: "),
-    "TEI's instruction": ("/rerank", {"query": "a", "texts": ["x"], "instruction": "Newest."}, "instruction: "),
-    "tokens": ("/v1/rerank", {"query": "a", "documents": ["x"], "max_tokens_per_doc": 0}, "max_tokens_per_doc"),
+    "instruction": (
+        "/v2/rerank",
+        {"query": "a", "documents": [], "instruction": "Newest."},
+        "instruction: ",
+    ),
+    "TEI's instruction": (
+        "/rerank",
+        {"query": "a", "texts": ["x"], "instruction": "Newest."},
+        "instruction: ",
+    ),
+    "tokens": (
+        "/v1/rerank",
+        {"query": "a", "documents": ["x"], "max_tokens_per_doc": 0},
+        "max_tokens_per_doc",
+    ),
     "units outside": (
-        "/v1/score", {"requests": [{"query": "a", "text": "xy", "units": [[0, 3, None]]}]}, "0 to 3 overlaps"
+        "/v1/score",
+        {"requests": [{"query": "a", "text": "xy", "units": [[0, 3, None]]}]},
+        "0 to 3 overlaps",
     ),
     "units overlap": (
-        "/v1/score", {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None], [1, 3, None]]}]}, "1 to 3"
+        "/v1/score",
+        {
+            "requests": [
+                {"query": "a", "text": "xyz", "units": [[0, 2, None], [1, 3, None]]}
+            ]
+        },
+        "1 to 3",
     ),
     "units of four": (
-        "/v1/score", {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None, 1]]}]}, "at most 3 items"
+        "/v1/score",
+        {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None, 1]]}]},
+        "at most 3 items",
     ),
-    "collection": ("/v1/score", {"requests": [], "collection": "x"}, "collection: String should match"),
-    "page of nothing": ("/v1/page", {"query": "a"}, "got both or neither of text and file"),
-    "page of both": ("/v1/page", {"query": "a", "text": "a", "file": "YQ=="}, "got both or neither"),
-    "broken PDF": ("/v1/page", {"query": "a", "file": encoded(b"%PDF-1.7 broken"), "name": "a.pdf"}, "a.pdf"),
-    "image": ("/v1/page", {"query": "a", "file": encoded(b"\x89PNG...."), "name": "a.png"}, "a.png"),
-    "empty file": ("/v1/page", {"query": "a", "file": encoded(b" \n"), "name": "a.txt"}, "a.txt"),
-    "no base64": ("/v1/page", {"query": "a", "file": "no base64!", "name": "a.txt"}, "file"),
+    "collection": (
+        "/v1/score",
+        {"requests": [], "collection": "x"},
+        "collection: String should match",
+    ),
+    "page of nothing": (
+        "/v1/page",
+        {"query": "a"},
+        "got both or neither of text and file",
+    ),
+    "page of both": (
+        "/v1/page",
+        {"query": "a", "text": "a", "file": "YQ=="},
+        "got both or neither",
+    ),
+    "broken PDF": (
+        "/v1/page",
+        {"query": "a", "file": encoded(b"%PDF-1.7 broken"), "name": "a.pdf"},
+        "a.pdf",
+    ),
+    "image": (
+        "/v1/page",
+        {"query": "a", "file": encoded(b"\x89PNG...."), "name": "a.png"},
+        "a.png",
+    ),
+    "empty file": (
+        "/v1/page",
+        {"query": "a", "file": encoded(b" \n"), "name": "a.txt"},
+        "a.txt",
+    ),
+    "no base64": (
+        "/v1/page",
+        {"query": "a", "file": "no base64!", "name": "a.txt"},
+        "file",
+    ),
     "page without a question": ("/v1/page", {"query": " ", "text": "x"}, "query"),
     "top_k of a page": ("/v1/page", {"query": "a", "text": "x", "top_k": 0}, "top_k"),
-    "preparation of nothing": ("/v1/prepare", {}, "got both or neither of text and file"),
-    "preparation of a broken file": ("/v1/prepare", {"file": encoded(b"PK\3\4"), "name": "a.docx"}, "a.docx"),
-    "preparation with a question": ("/v1/prepare", {"query": "a", "text": "x"}, "query: Extra inputs"),
-    "unknown field of a page": ("/v1/page", {"query": "a", "text": "x", "depth": 3}, "depth"),
-}  # fmt: skip
+    "preparation of nothing": (
+        "/v1/prepare",
+        {},
+        "got both or neither of text and file",
+    ),
+    "preparation of a broken file": (
+        "/v1/prepare",
+        {"file": encoded(b"PK\3\4"), "name": "a.docx"},
+        "a.docx",
+    ),
+    "preparation with a question": (
+        "/v1/prepare",
+        {"query": "a", "text": "x"},
+        "query: Extra inputs",
+    ),
+    "unknown field of a page": (
+        "/v1/page",
+        {"query": "a", "text": "x", "depth": 3},
+        "depth",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BAD)

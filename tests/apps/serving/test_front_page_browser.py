@@ -1,4 +1,7 @@
-"""The page at `/` in a real browser: files, keys, progress, hostile documents, a token, a phone."""
+"""The page at `/` in a real browser.
+
+It meets files, keys, progress, hostile documents, a token and a phone.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,7 @@
-"""The queue in front of the model: nothing is lost or mixed up, short jobs go first, a bad job fails alone."""
+"""The queue in front of the model.
+
+Nothing is lost or mixed up, short jobs go first, and a bad job fails alone.
+"""
 
 import threading
 import time
@@ -86,7 +89,10 @@ def held(queue: ReadingQueue) -> Iterator[Job]:
 
 
 def wait_until_idle(queue: ReadingQueue) -> None:
-    """Wait until no job waits or is read: a job gets its answer shortly before its thread counts it as done."""
+    """Wait until no job waits or is read.
+
+    A job gets its answer shortly before its thread counts it as done.
+    """
     wait_until(lambda: (queue.waiting, queue.characters) == (0, 0))
 
 
