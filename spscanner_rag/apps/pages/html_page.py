@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
 
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -33,9 +32,8 @@ _FOLDERS = re.compile(r"(?<=:)[^+>]*[/\\]")
 _BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 """The beginning of a paragraph or of a list item."""
 
-_RULE = re.compile(
-    r"\|?[\s:|-]*-[\s:|-]*\|?"
-)  # the line between the head and the body of a Markdown table
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
+"""The line between the head and the body of a Markdown table."""
 
 
 def render(
@@ -58,25 +56,28 @@ def render(
     allowed = [style_and_script(name, package)]
     if also_allowed:
         allowed.append(style_and_script(also_allowed, package))
-    styles, scripts = (
-        " ".join(map(hash_of, filter(None, own))) for own in zip(*allowed, strict=True)
-    )
-    policy = (
-        f"default-src 'none'; style-src {styles};"
-        f" {f'script-src {scripts}; ' if scripts else ''}"
-    )
-    policy += f"base-uri 'none'; form-action 'none'{more_policy}"
-    trusted = dict(
-        zip(
-            ("policy", "style", "script"),
-            map(Markup, (policy, *allowed[0])),
-            strict=True,
-        )
-    )
+    style, script = allowed[0]
     template = _templates(package).get_template(f"{name}.html")
     return template.render(
-        content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted
+        content,
+        title=one_line(title)[:_TITLE_CHARACTERS],
+        policy=Markup(_policy(allowed) + more_policy),
+        style=Markup(style),
+        script=Markup(script),
     )
+
+
+def _policy(allowed: Sequence[tuple[str, str]]) -> str:
+    """The policy that allows some style sheets and scripts, and nothing else."""
+    styles, scripts = zip(*allowed, strict=True)
+    sources = f"default-src 'none'; style-src {_hashes(styles)}; "
+    if any(scripts):
+        sources += f"script-src {_hashes(scripts)}; "
+    return sources + "base-uri 'none'; form-action 'none'"
+
+
+def _hashes(contents: Sequence[str]) -> str:
+    return " ".join(hash_of(content) for content in contents if content)
 
 
 @cache
@@ -85,15 +86,12 @@ def style_and_script(name: str, package: str = APPS) -> tuple[str, str]:
 
     The style sheet has the type and colours of all pages.
     """
+    shared_style = files(APPS).joinpath("pages/templates/page.css")
     folder = files(package)
-    script = folder.joinpath(f"{name}.js")
-    style_of_all_pages = (
-        files(APPS).joinpath("pages/templates/page.css").read_text("utf-8")
-    )
-    style_of_page = folder.joinpath(f"{name}.css").read_text("utf-8")
-    return style_of_all_pages + style_of_page, (
-        script.read_text("utf-8") if script.is_file() else ""
-    )
+    style = folder.joinpath(f"{name}.css")
+    script_file = folder.joinpath(f"{name}.js")
+    script = script_file.read_text("utf-8") if script_file.is_file() else ""
+    return shared_style.read_text("utf-8") + style.read_text("utf-8"), script
 
 
 def hash_of(content: str) -> str:
@@ -124,10 +122,10 @@ def short_labels(names: Sequence[str]) -> list[str]:
     Names with equal labels stay unchanged.
     """
     short = [_FOLDERS.sub("", _TRAILING.sub("", name)) for name in names]
-    return [
-        label if short.count(label) == 1 else name
-        for label, name in zip(short, names, strict=True)
-    ]
+    labels: list[str] = []
+    for label, name in zip(short, names, strict=True):
+        labels.append(label if short.count(label) == 1 else name)
+    return labels
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -139,15 +137,19 @@ def short_names(paths: Sequence[str]) -> list[str]:
     if len(set(names)) < 2:
         return names
     folders = [name.split("/")[:-1] for name in names]
-    shared = len(
-        list(takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False)))
-    )
-    return ["/".join(name.split("/")[shared:]) for name in names]
+    n_shared = 0
+    for folders_at_depth in zip(*folders, strict=False):
+        if len(set(folders_at_depth)) > 1:
+            break
+        n_shared += 1
+    return ["/".join(name.split("/")[n_shared:]) for name in names]
 
 
 def listed(words: Sequence[str]) -> str:
     """Join words into a list for a sentence: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 class Breaks:
@@ -180,10 +182,9 @@ class Breaks:
         """
         text = self.text
         if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
-            end -= (
-                1  # the part ends between CR and LF, which are shown as one line feed
-            )
-        parts = []
+            # the part ends between CR and LF, which are shown as one line feed
+            end -= 1
+        parts: list[str] = []
         while (place := text.find("\n", start, end)) >= 0:
             stop = place - 1 if place > start and text[place - 1] == "\r" else place
             parts.append(escaped(text[start:stop]))
@@ -197,16 +198,12 @@ def readable(text: str) -> str:
 
     Other text unchanged.
     """
-    rows = text.strip().splitlines()
-    if not rows or not all(
-        row.strip().startswith("|") and row.strip().endswith("|") for row in rows
-    ):
-        return text
-    shown = "\n".join(
-        " · ".join(
-            filter(None, (cell.strip() for cell in row.strip().strip("|").split("|")))
-        )
-        for row in rows
-        if not _RULE.fullmatch(row.strip())
-    )
-    return shown or text
+    readable_rows: list[str] = []
+    for line in text.strip().splitlines():
+        row = line.strip()
+        if not row.startswith("|") or not row.endswith("|"):
+            return text
+        if not _RULE.fullmatch(row):
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            readable_rows.append(" · ".join(filter(None, cells)))
+    return "\n".join(readable_rows) or text

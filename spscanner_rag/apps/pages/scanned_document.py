@@ -82,7 +82,7 @@ class ScannedDocument:
 def select_together(
     documents: Sequence[TextFile], results: Sequence[ScanResult], selection: Selection
 ) -> list[ScannedDocument]:
-    """Select from several documents together; see `Together`.
+    """Select from several documents together, as `Together` does.
 
     Documents keep their order.
     """
@@ -92,8 +92,8 @@ def select_together(
         ranking = replace(ranking, context=0)
     best = together.select(ranking)
     ranks: list[dict[int, int]] = [{} for _ in results]
-    for place, (number, pick) in enumerate(best, start=1):
-        ranks[number][pick.start] = place
+    for rank, (number, pick) in enumerate(best, start=1):
+        ranks[number][pick.start] = rank
     passages: list[list[Passage]] = [[] for _ in results]
     for number, passage in together.select(selection):
         passages[number].append(passage)
@@ -118,10 +118,11 @@ def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
 
     The scanner must estimate for each whether it does.
     """
-    known = [one.result.answerable for one in documents]
-    return all(one is not None and one < UNCLEAR for one in known) and any(
-        one.picks for one in documents
-    )
+    for document in documents:
+        answerable = document.result.answerable
+        if answerable is None or answerable >= UNCLEAR:
+            return False
+    return any(document.picks for document in documents)
 
 
 class Compression(NamedTuple):
@@ -169,7 +170,7 @@ def described(
     return {
         "query": query,
         "model": model,
-        "documents": [_document(each, offsets) for each in scanned],
+        "documents": [_document(document, offsets) for document in scanned],
     }
 
 
@@ -186,10 +187,9 @@ def _document(scanned: ScannedDocument, offsets: Offsets) -> dict[str, object]:
 def _passages(
     scanned: ScannedDocument, offsets: Offsets = "characters"
 ) -> Iterator[dict[str, Any]]:
-    places = np.array(
-        [(each.start, each.end) for each in scanned.passages], np.int64
-    ).reshape(-1, 2)
-    spans = convert_offsets(scanned.document.text, places, offsets).tolist()
+    spans_in_text = [(passage.start, passage.end) for passage in scanned.passages]
+    characters = np.array(spans_in_text, np.int64).reshape(-1, 2)
+    spans = convert_offsets(scanned.document.text, characters, offsets).tolist()
     for passage, (start, end) in zip(scanned.passages, spans, strict=True):
         rank = scanned.ranks.get(passage.start)
         yield {
@@ -211,11 +211,12 @@ def to_lines(
 
     It is for programs that read lines.
     """
-    return "".join(
-        json.dumps({"path": each.document.path, **passage}, allow_nan=False) + "\n"
-        for each in scanned
-        for passage in _passages(each, offsets)
-    )
+    lines: list[str] = []
+    for document in scanned:
+        for passage in _passages(document, offsets):
+            record = {"path": document.document.path, **passage}
+            lines.append(json.dumps(record, allow_nan=False) + "\n")
+    return "".join(lines)
 
 
 def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") -> str:
@@ -226,11 +227,11 @@ def to_csv(scanned: Sequence[ScannedDocument], offsets: Offsets = "characters") 
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for each in scanned:
-        for passage in _passages(each, offsets):
+    for document in scanned:
+        for passage in _passages(document, offsets):
             headings = " > ".join(map(str, passage.get("headings", ())))
             row = passage | {
-                "path": name_of(each.document.path),
+                "path": name_of(document.document.path),
                 "headings": headings or None,
             }
             writer.writerow({name: csv_cell(value) for name, value in row.items()})
@@ -243,29 +244,35 @@ def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
     There is a section for each document that has some.
     """
     lines = [f"# {markdown_text(query)}"]
-    for each in scanned:
-        if not each.picks and len(scanned) > 1:
-            continue
-        lines += ["", f"## {markdown_text(name_of(each.document.path))}", ""]
-        for passage in each.picks:
-            line, column = each.document.position(passage.start)
-            section = each.document.section(passage.start)
-            place = ", ".join(
-                filter(None, [markdown_text(section), f"{line}:{column}"])
-            )
-            rank = each.ranks[passage.start]
-            lines.append(
-                f"- **{rank}** · {passage.score:.3f} · {place}:"
-                f" {markdown_text(passage.text)}"
-            )
-        if not each.picks:
+    n_without_picks = 0
+    for document in scanned:
+        if not document.picks:
+            n_without_picks += 1
+            if len(scanned) > 1:
+                continue
+        lines += ["", f"## {markdown_text(name_of(document.document.path))}", ""]
+        for passage in document.picks:
+            lines.append(_markdown_item(document, passage))
+        if not document.picks:
             lines.append("No sentence was selected.")
-    if left := sum(not each.picks for each in scanned) if len(scanned) > 1 else 0:
-        lines += [
-            "",
-            f"No sentence was selected in {left} of {len(scanned)} documents.",
-        ]
+    if n_without_picks and len(scanned) > 1:
+        lines.append("")
+        lines.append(
+            f"No sentence was selected in {n_without_picks} of {len(scanned)}"
+            " documents."
+        )
     return "\n".join(lines) + "\n"
+
+
+def _markdown_item(scanned: ScannedDocument, passage: Passage) -> str:
+    line, column = scanned.document.position(passage.start)
+    section = markdown_text(scanned.document.section(passage.start))
+    place = f"{line}:{column}"
+    if section:
+        place = f"{section}, {place}"
+    rank = scanned.ranks[passage.start]
+    quote = markdown_text(passage.text)
+    return f"- **{rank}** · {passage.score:.3f} · {place}: {quote}"
 
 
 def check_is_pdf(documents: Sequence[TextFile]) -> None:
@@ -293,14 +300,11 @@ def highlighted(query: str, scanned: ScannedDocument) -> tuple[bytes, tuple[str,
     """
     from spscanner_rag.files.readers.pdf_copy import Mark, marked_copy
 
-    document, ranks = scanned.document, scanned.ranks
-    marks = [
-        Mark(
-            document.boxes(pick.start, pick.end),
-            f"{query}\n{ranks[pick.start]} of {len(scanned.picks)}, score"
-            f" {pick.score:.3f}",
-            math.sqrt(pick.score),
-        )
-        for pick in scanned.picks
-    ]
+    document = scanned.document
+    marks: list[Mark] = []
+    for pick in scanned.picks:
+        boxes = document.boxes(pick.start, pick.end)
+        rank = scanned.ranks[pick.start]
+        note = f"{query}\n{rank} of {len(scanned.picks)}, score {pick.score:.3f}"
+        marks.append(Mark(boxes, note, math.sqrt(pick.score)))
     return marked_copy(document.path, bytes_of(document.path), marks)

@@ -112,14 +112,15 @@ def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> st
     Documents without a selected sentence are only counted, unless there are no others.
     """
     console = open_console(stream)
-    found = [scanned for scanned in documents if scanned.picks] or documents
-    shown = captured(console, found, partial(_print_document, console))
+    with_picks = [scanned for scanned in documents if scanned.picks] or documents
+    shown = captured(console, with_picks, partial(_print_document, console))
     if is_unclear(documents):
         shown = f"{NOT_CLEAR}\n\n{shown}"
-    if len(found) < len(documents):
-        left = len(documents) - len(found)
+    without_picks = len(documents) - len(with_picks)
+    if without_picks:
         shown += (
-            f"\nNo sentence was selected in {left:,} of {len(documents):,} documents.\n"
+            f"\nNo sentence was selected in {without_picks:,} of {len(documents):,}"
+            " documents.\n"
         )
     counted = compression_of(documents)
     if counted is None:
@@ -131,16 +132,15 @@ def render_documents(documents: Sequence[ScannedDocument], stream: TextIO) -> st
 
 
 def _print_document(console: Console, scanned: ScannedDocument) -> None:
-    result, ranks = scanned.result, scanned.ranks
+    result = scanned.result
+    ranks = scanned.ranks
     size = f"{len(result.text):,} characters, {len(result.logits):,} sentences"
     name = line_of(console, name_of(scanned.document.path), "bold")
     console.print(name, Text(size, style="dim"), soft_wrap=True)
     if not scanned.picks:
-        highest = (
-            f"the best score is {result.scores.max():.3f}"
-            if len(result.scores)
-            else "it has none"
-        )
+        highest = "it has none"
+        if len(result.scores):
+            highest = f"the best score is {result.scores.max():.3f}"
         console.print(Text(f"No sentence was selected; {highest}."))
     if scanned.merged:
         _print_merged(console, scanned)
@@ -151,9 +151,9 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
         console.print(line_of(console, place, "cyan"), soft_wrap=True)
         for number in range(first, last + 1):
             start, end = int(result.starts[number]), int(result.ends[number])
-            facts = (
-                (ranks[start], float(result.scores[number])) if start in ranks else None
-            )
+            facts = None
+            if start in ranks:
+                facts = (ranks[start], float(result.scores[number]))
             print_sentence(console, scanned.document.text[start:end], facts)
 
 
@@ -167,17 +167,18 @@ def _print_merged(console: Console, scanned: ScannedDocument) -> None:
 
 
 def _stretches(scanned: ScannedDocument) -> list[tuple[int, int, int]]:
-    """For each run of passages with a pick: first pick, first and last sentence.
+    """The runs of passages that have a pick, in the order of the picks.
 
-    In the order of the picks.
+    Each is its first pick, its first and its last sentence.
     """
     chosen = sorted(map(scanned.number, scanned.passages))
-    found = {
-        number: run for run in runs_of(chosen) for number in range(run[0], run[1] + 1)
-    }
+    run_of_sentence: dict[int, tuple[int, int]] = {}
+    for first, last in runs_of(chosen):
+        for number in range(first, last + 1):
+            run_of_sentence[number] = (first, last)
     ordered: dict[tuple[int, int], int] = {}
     for number in map(scanned.number, scanned.picks):
-        ordered.setdefault(found[number], number)
+        ordered.setdefault(run_of_sentence[number], number)
     return [(pick, *run) for run, pick in ordered.items()]
 
 
@@ -185,12 +186,13 @@ def print_sentence(
     console: Console, sentence: str, pick: tuple[int, float] | None
 ) -> None:
     """Print a sentence after its rank and score, or a neighbour without them."""
-    marker = (
-        Text(" " * 12)
-        if pick is None
-        else Text(f"{pick[0]:>3}  {pick[1]:.3f}  ", style="bold green")
-    )
-    text = line_of(console, sentence, "dim" if pick is None else "")
+    if pick is None:
+        marker = Text(" " * 12)
+        text = line_of(console, sentence, "dim")
+    else:
+        rank, score = pick
+        marker = Text(f"{rank:>3}  {score:.3f}  ", style="bold green")
+        text = line_of(console, sentence)
     if not console.is_terminal:  # one sentence per line, for grep and files
         console.print(marker + text, soft_wrap=True)
         return
