@@ -1,7 +1,7 @@
 """Writes notation of HTML and DOCX as text: list numbers, symbols, formulas."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _ROMAN = [
@@ -13,8 +13,12 @@ _ROMAN = [
     (90, "xc"),
     (50, "l"),
     (40, "xl"),
+    (10, "x"),
+    (9, "ix"),
+    (5, "v"),
+    (4, "iv"),
+    (1, "i"),
 ]
-_ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # letters of one number; larger numbers are written in digits
 
@@ -38,21 +42,33 @@ def numeral(number: int, form: str, *, repeated: bool = False) -> str:
     "z" is followed by "aa", and that by "bb" if letters are ``repeated`` (Word), else
     by "ab" (HTML).
     """
-    found = f"{number:02}" if form == "01" else str(number)
-    if form in ("a", "A") and 0 < number <= 26 * _MOST_LETTERS:
-        turn, letter = divmod(number - 1, 26)
-        found = chr(ord("a") + letter)
-        found = (
-            found * (turn + 1)
-            if repeated
-            else (numeral(turn, "a") if turn else "") + found
-        )
+    if form == "01":
+        written = f"{number:02}"
+    elif form in ("a", "A") and 0 < number <= 26 * _MOST_LETTERS:
+        written = _letters(number, repeated=repeated)
     elif form in ("i", "I") and 0 < number < 4000:
-        found = ""
-        for value, letters in _ROMAN:
-            found += letters * (number // value)
-            number %= value
-    return found.upper() if form.isupper() else found
+        written = _roman(number)
+    else:
+        written = str(number)
+    return written.upper() if form.isupper() else written
+
+
+def _letters(number: int, *, repeated: bool) -> str:
+    turn, position = divmod(number - 1, 26)
+    letter = chr(ord("a") + position)
+    if repeated:
+        return letter * (turn + 1)
+    if turn:
+        return _letters(turn, repeated=False) + letter
+    return letter
+
+
+def _roman(number: int) -> str:
+    written = ""
+    for value, letters in _ROMAN:
+        written += letters * (number // value)
+        number %= value
+    return written
 
 
 _SYMBOL_LETTERS = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"  # noqa: RUF001 - from 0x41 on
@@ -84,17 +100,22 @@ _IN_FONT = re.compile("[\ue000-\uf8ff]")
 
 
 def symbol(font: str, code: str) -> str:
-    """The character with a hexadecimal number in a font; U+FFFD if it is unknown."""
-    known = _FONTS.get(font.lower().strip())
+    """The character with a hexadecimal number in a font.
+
+    U+FFFD if it is unknown.
+    """
+    characters = _FONTS.get(font.lower().strip())
     try:
         number = int(code[:6], 16)
-        if known is None and number not in _PRIVATE:
+        if characters is None and number not in _PRIVATE:
             return chr(number)
-        return (known or {}).get(
-            number & 0xFF if number in _PRIVATE else number, "\ufffd"
-        )
     except ValueError:
         return "\ufffd"
+    if characters is None:
+        return "\ufffd"
+    if number in _PRIVATE:
+        number &= 0xFF
+    return characters.get(number, "\ufffd")
 
 
 def symbols_of(font: str, text: str) -> str:
@@ -125,30 +146,33 @@ Element = Any
 
 
 def formula_text(element: Element) -> str:
-    """A formula on one line; its annotation if there is nothing else."""
-    annotations = (each.text or "" for each in element.iterfind(".//{*}annotation"))
-    return " ".join("".join(_parts(element, 1)).split()) or " ".join(
-        "".join(annotations).split()
-    )
+    """A formula on one line, or its annotation if there is nothing else."""
+    line = " ".join("".join(_parts(element, 1)).split())
+    if line:
+        return line
+    annotation = ""
+    for annotation_element in element.iterfind(".//{*}annotation"):
+        annotation += annotation_element.text or ""
+    return " ".join(annotation.split())
 
 
 def _parts(element: Element, depth: int) -> Iterator[str]:
     yield _plain(element.text)
     for child in element:
         name = child.tag.rpartition("}")[2].lower()
-        if not child.tag.endswith(_UNREAD):
-            parts = (
-                _parts(child, depth + 1)
-                if depth < _DEEPEST
-                else map(_plain, child.itertext())
-            )
-            if filled := [part for part in parts if part.strip()]:
-                yield (
-                    _written(name, filled, child)
-                    if depth < _DEEPEST
-                    else "".join(filled)
-                )
+        if child.tag.endswith(_UNREAD):
+            pass
+        elif depth < _DEEPEST:
+            filled = _filled(_parts(child, depth + 1))
+            if filled:
+                yield _written(name, filled, child)
+        else:
+            yield "".join(_filled(map(_plain, child.itertext())))
         yield _plain(child.tail)
+
+
+def _filled(parts: Iterable[str]) -> list[str]:
+    return [part for part in parts if part.strip()]
 
 
 def _plain(text: str | None) -> str:
@@ -156,11 +180,14 @@ def _plain(text: str | None) -> str:
 
 
 def _sign(element: Element, name: str, default: str) -> str:
-    """The character given in the properties of an operator or of brackets (OMML)."""
-    found = element.find(f"*/{{*}}{name}")
-    if found is None:
+    """The character in the properties of an operator or of brackets (OMML)."""
+    sign = element.find(f"*/{{*}}{name}")
+    if sign is None:
         return default
-    return next((text for key, text in found.items() if key.endswith("val")), "")[:1]
+    for attribute, text in sign.items():
+        if attribute.endswith("val"):
+            return str(text[:1])
+    return ""
 
 
 def _written(name: str, parts: Sequence[str], element: Element) -> str:
@@ -190,7 +217,7 @@ def _written(name: str, parts: Sequence[str], element: Element) -> str:
 
 
 def _enclosed(name: str, parts: Sequence[str], element: Element) -> str:
-    """Write brackets, sums, accents and tables; the rest of `_written`."""
+    """Write brackets, sums, accents and tables, which `_written` leaves."""
     match name, parts:
         case "mfenced", _:
             opening = element.get("open", "(")[:1]
@@ -202,11 +229,10 @@ def _enclosed(name: str, parts: Sequence[str], element: Element) -> str:
             closing = _sign(element, "endChr", ")")
             return f"{opening}{between.join(parts)}{closing}"
         case "nary", [*limits, body]:
-            signed = (
-                f"{mark}{_grouped(part)}"
-                for mark, part in zip("_^", limits, strict=False)
-            )
-            return f"{_sign(element, 'chr', '') or '∫'}{''.join(signed)} {body}"
+            operator = _sign(element, "chr", "") or "∫"
+            for mark, limit in zip("_^", limits, strict=False):
+                operator += f"{mark}{_grouped(limit)}"
+            return f"{operator} {body}"
         case "acc", _:
             return "".join(parts) + (_sign(element, "chr", "") or "\u0302")
         case "bar", _:
@@ -221,8 +247,8 @@ def _enclosed(name: str, parts: Sequence[str], element: Element) -> str:
 
 def _grouped(part: str) -> str:
     """A part in brackets, unless it is a single number or word, or has brackets."""
-    return (
-        part
-        if part.replace(".", "", 1).isalnum() or (part[0] == "(" and part[-1] == ")")
-        else f"({part})"
-    )
+    if part.replace(".", "", 1).isalnum():
+        return part
+    if part[0] == "(" and part[-1] == ")":
+        return part
+    return f"({part})"

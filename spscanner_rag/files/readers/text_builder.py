@@ -37,21 +37,26 @@ def decoded(data: bytes) -> str:
 
     ``ValueError`` for all else.
     """
-    encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
+    text = ""
+    zero = -1
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "UTF-16"
+        codec = "utf-16"
+    else:
+        encoding = "UTF-8"
+        codec = "utf-8-sig"
+        zero = data.find(b"\0")
     try:
-        zero = data.find(b"\0") if encoding == "UTF-8" else -1
-        text = (
-            data.decode("utf-16" if encoding == "UTF-16" else "utf-8-sig")
-            if zero < 0
-            else ""
-        )
+        if zero < 0:
+            text = data.decode(codec)
     except UnicodeDecodeError as error:
         raise ValueError(
             f"got byte 0x{data[error.start]:02x} at {error.start}, not {encoding};"
             " expected UTF-8 text: convert text in another encoding, for example with"
             " `iconv -f LATIN1 -t UTF-8`"
         ) from None
-    if (zero := max(zero, text.find("\0"))) >= 0:
+    zero = max(zero, text.find("\0"))
+    if zero >= 0:
         raise ValueError(
             f"got binary data (a zero byte at {zero}); expected UTF-8"
             f" {formats_in_words()}: convert it first"
@@ -96,15 +101,8 @@ class TextBuilder:
     def turn(self, label: str, text: str, *, after: str) -> None:
         """Add a speaker's words after a label with time and speaker."""
         start, end = self._append(f"{label}{after}{text}", BETWEEN_ROWS)
-        self._blocks.append(
-            Block(
-                start,
-                end,
-                "turn",
-                header=(start, start + len(label + after.rstrip())),
-                title=label,
-            )
-        )
+        header = (start, start + len(label + after.rstrip()))
+        self._blocks.append(Block(start, end, "turn", header=header, title=label))
 
     def table(
         self,
@@ -144,16 +142,18 @@ class TextBuilder:
                 header = (start, end)
 
     def converted(self) -> TextFile:
-        """Return the text and its blocks; a header without rows becomes a row."""
-        used = {block.header for block in self._blocks}
-        blocks = (
-            (
-                block._replace(kind="row")
-                if block.kind == "header" and (block.start, block.end) not in used
-                else block
-            )
-            for block in self._blocks
-        )
+        """Return the text and its blocks.
+
+        A header without rows becomes a row.
+        """
+        headers_of_rows = {block.header for block in self._blocks}
+        blocks = []
+        for block in self._blocks:
+            span = (block.start, block.end)
+            if block.kind == "header" and span not in headers_of_rows:
+                blocks.append(block._replace(kind="row"))
+            else:
+                blocks.append(block)
         return TextFile("", readable("".join(self._parts)), tuple(blocks))
 
 
@@ -199,7 +199,7 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
 
     A cell that spans rows is repeated; one that spans columns is in the first.
     """
-    placed: list[list[str]] = []
+    rows_of_texts: list[list[str]] = []
     # column -> text from above, number of rows that still repeat it
     hanging: dict[int, tuple[str, int]] = {}
     left = _FREE
@@ -207,8 +207,8 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
         left += _SHARE * sum(len(cell.text) for cell in row.cells)
         texts: list[str] = []
         for cell in (*row.cells, None):
-            while found := hanging.pop(len(texts), None):
-                text, more = found
+            while repeated := hanging.pop(len(texts), None):
+                text, more = repeated
                 if more > 1 and left > 0:
                     hanging[len(texts)] = (text, more - 1)
                 left -= 1 + len(text)
@@ -217,19 +217,18 @@ def _placed(rows: Sequence[Row]) -> list[list[str]]:
                 break
             column = len(texts)
             text = cell.text
-            if cell.goes_on and placed and column < len(placed[-1]):
-                left -= len(placed[-1][column])
-                text = placed[-1][column] if left >= 0 else ""
+            above = rows_of_texts[-1] if rows_of_texts else []
+            if cell.goes_on and column < len(above):
+                left -= len(above[column])
+                text = above[column] if left >= 0 else ""
             width = 1 + min(cell.columns - 1, max(0, left))
             left -= width
             texts += [text, *[""] * (width - 1)]
             if cell.rows > 1:
-                hanging |= {
-                    each: (texts[each], cell.rows - 1)
-                    for each in range(column, column + width)
-                }
-        placed.append(texts)
-    return placed
+                for spanned in range(column, column + width):
+                    hanging[spanned] = (texts[spanned], cell.rows - 1)
+        rows_of_texts.append(texts)
+    return rows_of_texts
 
 
 def add_table(
@@ -246,27 +245,25 @@ def add_table(
     ``marked_again``: marked rows further down are headers for the rows below them.
     """
     rows = [row for row in rows if not row.deleted]
-    placed = _placed(rows)
-    marked = len(list(takewhile(lambda row: row.marked, rows)))
-    # if every row is a header, none is
-    headers = (marked or _strong(rows, placed) or int(first_row_differs)) % max(
-        len(rows), 1
-    )
-    is_header = [
-        number < headers or (marked_again and row.marked)
-        for number, row in enumerate(rows)
-    ]
-    built.table(placed, is_header, first_names=not headers and looks_named(placed))
+    texts = _placed(rows)
+    headers = len(list(takewhile(lambda row: row.marked, rows)))
+    headers = headers or _strong(rows, texts) or int(first_row_differs)
+    if headers == len(rows):  # if every row is a header, none is
+        headers = 0
+    is_header = []
+    for number, row in enumerate(rows):
+        is_header.append(number < headers or (marked_again and row.marked))
+    built.table(texts, is_header, first_names=not headers and looks_named(texts))
 
 
-def _strong(rows: Sequence[Row], placed: Sequence[Sequence[str]]) -> int:
+def _strong(rows: Sequence[Row], texts_of_rows: Sequence[Sequence[str]]) -> int:
     """Count the rows that look like a header.
 
     They are bold, up to the first without merged cells, before any "Name:".
     """
     if all(row.strong for row in rows):
         return 0
-    for number, (row, texts) in enumerate(zip(rows, placed, strict=True)):
+    for number, (row, texts) in enumerate(zip(rows, texts_of_rows, strict=True)):
         if (
             not row.strong
             or not any(texts)
@@ -284,12 +281,11 @@ def looks_named(rows: Sequence[Sequence[str]], fewest: int = _FEWEST_NAMED) -> b
     It has short distinct texts, without numbers except years.
     """
     first = rows[0] if len(rows) > 1 else ()
-    return (
-        len(set(first)) == len(first) >= fewest
-        and all(0 < len(text) <= _LONGEST_NAME for text in first)
-        and not any(
-            _WITH_NUMBER.search(text) and not _NUMBERED.fullmatch(text)
-            for text in first
-        )
-        and not all(map(_WITH_NUMBER.search, first))
-    )
+    if len(first) < fewest or len(set(first)) < len(first):
+        return False
+    for text in first:
+        if not 0 < len(text) <= _LONGEST_NAME:
+            return False
+        if _WITH_NUMBER.search(text) and not _NUMBERED.fullmatch(text):
+            return False
+    return not all(map(_WITH_NUMBER.search, first))
