@@ -1,4 +1,4 @@
-"""Find, verify, load and save checkpoints: a folder of ``config.json``, weights and ``tokenizer.json``."""
+"""Find, verify, load and save checkpoints: folders of configuration and weights."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,7 @@
-"""The content of ``config.json``: the shape of the model, and how it reads texts (the object "spscanner")."""
+"""The content of ``config.json``: the model's shape, and how it reads texts.
+
+The second is the object "spscanner".
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -104,7 +107,7 @@ name for people."""
 
 
 class CheckpointDefault:
-    """The type of `CHECKPOINT_DEFAULT`, for arguments for which None means something else."""
+    """The type of `CHECKPOINT_DEFAULT`, for arguments whose None means something."""
 
     def __repr__(self) -> str:
         return "CHECKPOINT_DEFAULT"

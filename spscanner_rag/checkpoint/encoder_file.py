@@ -1,4 +1,7 @@
-"""The encoder of a checkpoint, in one file with its tokenizer, and encoders in sentence-transformers' folders."""
+"""The encoder of a checkpoint, in one file with its tokenizer.
+
+Encoders in sentence-transformers' folders are read as well.
+"""
 
 import hashlib
 import json
@@ -135,7 +138,10 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
 def find_encoder(
     name: str | Path, **hub: Unpack[HubOptions]
 ) -> tuple[EncoderFile, str]:
-    """Read an encoder from our own file, or the folder or Hub id of a BERT-like sentence-transformers model."""
+    """Read an encoder from our own file, or from a folder or Hub id.
+
+    These hold a BERT-like sentence-transformers model.
+    """
     path = local_path(name, "an encoder or its file")
     if path is not None and not path.is_dir():
         return read_encoder(path)

@@ -70,7 +70,7 @@ class CheckpointError(ValueError):
 
 @contextmanager
 def faults_of(path: Path, next_step: str = "") -> Iterator[None]:
-    """Turn an error about the content of a file into a `CheckpointError` that names the file."""
+    """Turn an error about a file's content into a `CheckpointError` that names it."""
     try:
         yield
     except CheckpointError:
@@ -98,7 +98,7 @@ class HubOptions(TypedDict, total=False):
 
 
 def is_local_path(name: str) -> bool:
-    """True if a name can only be a path, because it is not a possible name of a Hub repository."""
+    """Return whether a name can only be a path: no Hub repository has such a name."""
     return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
 
 
@@ -121,7 +121,10 @@ def local_path(name: str | Path, what: str) -> Path | None:
 def download(
     repository: str, patterns: Sequence[str], **hub: Unpack[HubOptions]
 ) -> Path:
-    """Return the cached folder of a repository, named by its commit, after downloading missing files silently."""
+    """Return the cached folder of a repository, named by its commit.
+
+    Missing files are downloaded silently.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -295,7 +298,10 @@ CONTENT: Final = "config"  # the key of the digest of ``config.json`` itself
 
 
 class Digests:
-    """The SHA-256 digests in ``config.json``: of the checkpoint's files and, under `CONTENT`, of itself."""
+    """The SHA-256 digests in ``config.json``: of files, and of itself.
+
+    That of itself is under `CONTENT`.
+    """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Read a parsed ``config.json``.
@@ -313,7 +319,10 @@ class Digests:
             self._compare(CONTENT, digest_of_config(config), CONFIG)
 
     def check(self, path: Path, content: bytes | None = None) -> None:
-        """Raise `CheckpointError` if a file, or its ``content`` if it is already read, is not what was saved."""
+        """Raise `CheckpointError` if a file is not what was saved.
+
+        ``content`` is that of the file, if it is already read.
+        """
         if path.name in self._of:
             found = (
                 file_digest(path)
@@ -334,7 +343,10 @@ class Digests:
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:
-    """The SHA-256 of a parsed ``config.json`` without `CONTENT`, whatever its white space and order of keys."""
+    """The SHA-256 of a parsed ``config.json`` without `CONTENT`.
+
+    White space and the order of keys do not count.
+    """
     section = config["spscanner"]
     others = {
         name: value for name, value in section[DIGESTS].items() if name != CONTENT
@@ -346,7 +358,7 @@ def digest_of_config(config: Mapping[str, Any]) -> str:
 
 
 def fingerprint(folder: Path) -> str:
-    """One SHA-256, in hexadecimal, of all files that decide what the checkpoint in a folder computes."""
+    """One SHA-256, in hexadecimal, of all files that decide what a folder computes."""
     files = [
         path
         for path in folder.iterdir()
@@ -363,6 +375,9 @@ def file_digest(path: Path) -> str:
 
 
 def current_files(folder: Path) -> Path:
-    """Return the folder from which a checkpoint is read: the given one, unless a save into it was interrupted."""
+    """Return the folder from which a checkpoint is read.
+
+    It is the given one, unless a save into it was interrupted.
+    """
     place = folder / PLACE
     return place if (place / CONFIG).is_file() else folder

@@ -58,7 +58,10 @@ PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
 
 class Layout(NamedTuple):
-    """How the files of a kind of checkpoint are read; ``ValueError`` for another kind."""
+    """How the files of a kind of checkpoint are read.
+
+    ``ValueError`` for another kind.
+    """
 
     # from the parsed ``config.json``
     config: Callable[[Mapping[str, Any]], Mamba2Config] = read_config
@@ -100,7 +103,7 @@ class Checkpoint:
 
     @property
     def files(self) -> Path:
-        """The folder with its files: ``folder``, or one within it after an interrupted save."""
+        """The folder with its files, within ``folder`` after an interrupted save."""
         return current_files(self.folder)
 
     def fingerprint(self) -> str:
@@ -119,7 +122,9 @@ def load_checkpoint(
     layout: Layout = SCANNER,
     **hub: Unpack[HubOptions],
 ) -> Checkpoint:
-    """Load a scanner: its model, tokenizer and settings, from a folder, a Hub id, or None for the bundled one.
+    """Load a scanner: its model, tokenizer and settings.
+
+    It comes from a folder, a Hub id, or None for the bundled one.
 
     ``dtype`` and ``require_head`` are those of `load_model`; ``layout`` is that of the
     files. ``tokenizer`` replaces the checkpoint's own: a tokenizer, a
@@ -170,7 +175,7 @@ def _meaning_of(
     dtype: torch.dtype,
     hub: HubOptions,
 ) -> tuple[Meaning | None, EncoderFile | None]:
-    """The chosen encoder with the weights of its cosines, and the checkpoint's own encoder as it is stored."""
+    """The chosen encoder with its weights, and the checkpoint's own as it is stored."""
     default = isinstance(encoder, str) and encoder == "default"
     if encoder is None or (settings.meaning is None and default):
         return None, None
@@ -227,7 +232,10 @@ def load_model(
 def new_model(
     config: Mamba2Config, settings: ScannerSettings, *, head: bool = True
 ) -> ScannerModel:
-    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
+    """A model with initial weights.
+
+    It has the parts of the lexical channel that the settings switch on.
+    """
     return ScannerModel(
         config,
         match_embedding=settings.match,
@@ -241,7 +249,7 @@ def new_model(
 def unloaded_model(
     config: Mamba2Config, settings: ScannerSettings, *, head: bool = True
 ) -> ScannerModel:
-    """A model whose tensors have shapes but no values, so that nothing large is allocated."""
+    """A model whose tensors have no values, so that nothing large is allocated."""
     with torch.device("meta"), _WithoutFirstValues():
         return new_model(config, settings, head=head)
 
@@ -254,7 +262,11 @@ def tensor_shapes(model: ScannerModel) -> dict[str, tuple[int, ...]]:
 def read_settings(
     folder: Path, layout: Layout = SCANNER
 ) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
-    """Read ``config.json``: model, settings, whether it is a published scanner, and the digests of its files."""
+    """Read ``config.json``.
+
+    Returns the model's shape, the settings, whether it is a published scanner, and the
+    digests of its files.
+    """
     path = folder / CONFIG
     with faults_of(path):
         raw = read_json(path)
@@ -340,7 +352,10 @@ def _load_weights(
 
 
 class _WithoutFirstValues(TorchFunctionMode):
-    """Skip initial weights, which the meta device lacks: torch would import 800 modules, for a second."""
+    """Skip initial weights, which the meta device lacks.
+
+    torch would import 800 modules for them, which takes a second.
+    """
 
     # without underscores
     _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})

@@ -1,8 +1,8 @@
 """Check pickled weights before torch reads them, and map their tensors.
 
 With ``weights_only`` torch lets no pickle run code, but some functions that it allows
-can allocate any amount of memory, and it checks no CRC32. So a pickle is first read with
-stand-ins, which call nothing that it names.
+can allocate any amount of memory, and it checks no CRC32. So a pickle is first read
+with stand-ins, which call nothing that it names.
 """
 
 import io
@@ -25,7 +25,10 @@ _AGAIN: Final = "download it, or save it with torch.save, again"
 
 
 def check_pickled(path: Path) -> None:
-    """Raise `CheckpointError` for a damaged file, or a pickle of anything but a dictionary of dense tensors."""
+    """Raise `CheckpointError` for anything but a dictionary of dense tensors.
+
+    A damaged file is refused as well.
+    """
     with open_file(path) as file:
         if not zipfile.is_zipfile(file):
             raise CheckpointError(
@@ -74,7 +77,10 @@ def map_pickled(path: Path, device: str) -> dict[str, Tensor]:
 
 
 def _checked_pickle(archive: zipfile.ZipFile, size: int) -> bytes:
-    """The pickle of an archive, after checking every part's CRC32, which torch does not when it maps the file."""
+    """The pickle of an archive, after checking every part's CRC32.
+
+    torch does not check it when it maps the file.
+    """
     parts = archive.infolist()
     # torch finds a part by its name in any case
     names = {part.filename.lower() for part in parts}
@@ -107,8 +113,12 @@ class _ForeignObjectError(Exception):
     """The pickle names an object that no state dict of dense tensors needs."""
 
 
-class _Rehearsal(pickle._Unpickler):
-    """Unpickles with stand-ins, in Python, since C allocates what a damaged pickle asks for."""
+# The public class is C's, which allocates what a damaged pickle asks for.
+class _Rehearsal(pickle._Unpickler):  # noqa: SLF001
+    """Unpickles with stand-ins, in Python.
+
+    C would allocate what a damaged pickle asks for.
+    """
 
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
         if (stand_in := _STAND_INS.get(f"{module}.{name}")) is not None:

@@ -179,7 +179,9 @@ def _tensors_to_save(
 
 
 def _replace_files(complete: Path, folder: Path) -> None:
-    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which is removed.
+    """Replace the checkpoint's files in ``folder`` by those of a folder within it.
+
+    That folder is removed.
 
     Programs that save to one folder wait for each other. After an ``OSError`` the old
     or the new checkpoint loads.
@@ -199,7 +201,7 @@ def _replace_files(complete: Path, folder: Path) -> None:
 
 
 def _finish(folder: Path) -> None:
-    """Let the files of a complete new checkpoint replace the old ones, if there are any."""
+    """Let the files of a complete new checkpoint, if any, replace the old ones."""
     place = folder / PLACE
     if not place.is_dir():
         return
@@ -241,7 +243,10 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
 
 
 def quantized(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return weights with every matrix as int8, and a float16 scale for each `GROUP` numbers of a row."""
+    """Return weights with every matrix as int8.
+
+    Each `GROUP` numbers of a row share a float16 scale.
+    """
     kept = {name: weight.float() for name, weight in weights.items()}
     for name in [name for name, weight in kept.items() if weight.ndim > 1]:
         groups = grouped(kept[name])

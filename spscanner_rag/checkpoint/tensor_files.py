@@ -117,7 +117,10 @@ def verify_headers(
     expected: Mapping[str, tuple[int, ...]],
     folder: Path,
 ) -> None:
-    """Check that a checkpoint has exactly the expected tensors, by name and shape, besides ``lm_head.weight``."""
+    """Check that a checkpoint has exactly the expected tensors, by name and shape.
+
+    ``lm_head.weight`` may be there besides.
+    """
     unseen = dict(headers)
     for name, shape in expected.items():
         header = unseen.pop(name, None)
@@ -151,7 +154,10 @@ def read_tensors(
     device: torch.device | str,
     dtype: torch.dtype,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield names and verified copies one by one, in `stored_dtype`, without ``lm_head.weight``."""
+    """Yield names and verified copies one by one, in `stored_dtype`.
+
+    ``lm_head.weight`` is left out.
+    """
     wanted = {name: header for name, header in headers.items() if name not in _UNUSED}
     for name, tensor in _stored_tensors(wanted):
         target = stored_dtype(name, dtype)
@@ -162,14 +168,17 @@ def read_tensors(
 
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype of a tensor in a model of this dtype: decays, time steps and the head stay float32."""
+    """Return the dtype of a tensor in a model of this dtype.
+
+    Decays, time steps and the head stay float32.
+    """
     module, _, parameter = name.rpartition(".")
     is_float32 = module in _FLOAT32_MODULES or parameter in _FLOAT32_PARAMETERS
     return torch.float32 if is_float32 else dtype
 
 
 def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
-    """Refuse NaN, infinity, weights that no training makes, and those too large for ``target``."""
+    """Refuse NaN, infinity, and weights too large for training or for ``target``."""
     least, most = (float(extreme) for extreme in torch.aminmax(tensor))
     largest = max(-least, most)
     if not (math.isfinite(least) and math.isfinite(most)):
@@ -207,7 +216,10 @@ def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
 
 
 def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
-    """Headers of a pickled state dict, from tensors on the meta device, which have no storage."""
+    """Headers of a pickled state dict.
+
+    They come from tensors on the meta device, which have no storage.
+    """
     check_pickled(path)
     size = path.stat().st_size
     total = 0

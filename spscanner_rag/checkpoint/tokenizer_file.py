@@ -1,4 +1,4 @@
-"""Find and read a checkpoint's tokenizer: its own ``tokenizer.json``, the caller's, or the paper's."""
+"""Find and read a tokenizer: the checkpoint's, the caller's, or the paper's."""
 
 import json
 import math
@@ -36,7 +36,9 @@ def find_tokenizer(
     check: Check | None = None,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
-    """Return the given tokenizer, else the checkpoint's own, else, if ``published``, that of the paper's scanners.
+    """Return the given tokenizer, else the checkpoint's own.
+
+    If ``published``, the last choice is that of the paper's scanners.
 
     ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or
     None.
@@ -70,7 +72,10 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
-    """Read a ``tokenizer.json`` after `Digests.check`, and switch off truncation, padding and dropout."""
+    """Read a ``tokenizer.json`` after `Digests.check`.
+
+    Truncation, padding and dropout are switched off.
+    """
     return tokenizer_of(read_bytes(path, _LARGEST_FILE, check), path)
 
 
@@ -118,7 +123,10 @@ def without_limits(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _growth(normalizer: dict[str, Any]) -> float:
-    """The largest factor by which a normalizer may lengthen a text, from what its replacements insert."""
+    """The largest factor by which a normalizer may lengthen a text.
+
+    It follows from what its replacements insert.
+    """
     match normalizer:
         case {"type": "Sequence", "normalizers": list(parts)}:
             return math.prod(map(_growth, parts))

@@ -20,8 +20,8 @@ def weight_files(folder: Path) -> dict[Path, frozenset[str] | None]:
     """Return the files that hold a folder's weights.
 
     The first of ``model.safetensors``, ``model.safetensors.index.json``,
-    ``pytorch_model.bin`` and ``pytorch_model.bin.index.json`` that exists decides: if it
-    is damaged it is refused, and the next is not tried.
+    ``pytorch_model.bin`` and ``pytorch_model.bin.index.json`` that exists decides: if
+    it is damaged it is refused, and the next is not tried.
 
     Returns
     -------

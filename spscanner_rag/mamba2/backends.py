@@ -110,7 +110,7 @@ def load_kernels(backend: str) -> Kernels:
 
 
 def interpreting() -> bool:
-    """True if Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
+    """Return whether Triton interprets kernels on the CPU: TRITON_INTERPRET=1."""
     if importlib.util.find_spec("triton") is None:
         return False
     import triton

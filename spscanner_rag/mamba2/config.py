@@ -1,4 +1,4 @@
-"""The shape of a Mamba-2 backbone, read from and written to the ``config.json`` of ``mamba_ssm``."""
+"""The shape of a Mamba-2 backbone, as ``config.json`` of ``mamba_ssm`` has it."""
 
 import math
 from collections.abc import Mapping
@@ -144,7 +144,7 @@ class Mamba2Config:
 
     @property
     def d_in_proj(self) -> int:
-        """Rows of ``in_proj``: the gate z, then x, B, C, then one time step per head."""
+        """Rows of ``in_proj``: the gate z, then x, B, C, then a time step per head."""
         return self.d_inner + self.conv_dim + self.nheads
 
     @property
@@ -189,7 +189,7 @@ class Mamba2Config:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``."""
+        """Return the object to write as ``config.json``, as ``mamba_ssm`` has it."""
         ssm_cfg = {"layer": "Mamba2"} | {
             key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"
         }

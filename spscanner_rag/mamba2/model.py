@@ -1,4 +1,6 @@
-"""The scanner's network: Mamba-2 blocks, a head with one logit per unit, and a state from which to continue.
+"""The scanner's network: Mamba-2 blocks, and a head with one logit per unit.
+
+It can go on from the state after earlier tokens.
 
 Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` without its
 language-model head (Dao and Gu 2024). Weights may be bfloat16 or float32; decays, time
@@ -43,7 +45,9 @@ _SIZES_PER_DOUBLING = 16
 
 
 class Projection(nn.Linear):
-    """A linear layer that pads its input to few different numbers of rows in bfloat16 on a CPU.
+    """A linear layer that pads its input to few different numbers of rows.
+
+    It does so in bfloat16 on a CPU.
 
     oneDNN compiles a product for every number of rows that it sees, in up to a
     millisecond, and keeps the last thousand, up to a megabyte each: a server would grow
@@ -63,7 +67,10 @@ class Projection(nn.Linear):
 
 
 def filled(rows: int) -> int:
-    """Round up to a number of rows that products are made for: at most a sixteenth more, above `_FEWEST_ROWS`."""
+    """Round up to a number of rows that products are made for.
+
+    Above `_FEWEST_ROWS` it is at most a sixteenth more.
+    """
     step = max(
         _FEWEST_ROWS, (1 << max(0, rows - 1).bit_length()) // (2 * _SIZES_PER_DOUBLING)
     )
@@ -154,7 +161,10 @@ class Block(nn.Module):
 
 
 class Mamba2Mixer(nn.Module):
-    """The Mamba-2 layer: projection, causal convolution, SSD, gated norm, projection (paper, section 7)."""
+    """The Mamba-2 layer (Dao and Gu 2024, section 7).
+
+    It is projection, causal convolution, SSD, gated norm and projection.
+    """
 
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
@@ -185,7 +195,10 @@ class Mamba2Mixer(nn.Module):
         sequence_index: Tensor | None,
         at: Positions | None,
     ) -> tuple[Tensor, LayerState]:
-        """``u``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
+        """``u``: (batch, tokens, d_model).
+
+        With ``at``, the output is (units, d_model).
+        """
         config = self.config
         batch, tokens, _ = u.shape
         sizes = [config.d_inner, config.conv_dim, config.nheads]
@@ -229,7 +242,7 @@ def first_steps(count: int) -> Tensor:
 
 
 class ScannerModel(nn.Module):
-    """Maps token ids to hidden states, and hidden states at unit ends to relevance logits.
+    """Maps token ids to hidden states, and those at unit ends to logits.
 
     Optional parts: ``match_embedding`` adds an embedding of a token's match class to
     the token's embedding; ``lexical_prior`` adds a unit's lexical score, times a
@@ -283,7 +296,7 @@ class ScannerModel(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The weights' dtype, except ``A_log``, ``D`` and ``dt_bias``, which are float32."""
+        """The weights' dtype; ``A_log``, ``D`` and ``dt_bias`` are float32."""
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
@@ -306,7 +319,9 @@ class ScannerModel(nn.Module):
         sequence_index: Tensor | None = None,
         at: Positions | None = None,
     ) -> tuple[Tensor, ScanState]:
-        """Read tokens, (batch, tokens), from the beginning or after ``state``, which does not change.
+        """Read tokens, (batch, tokens), from the beginning or after ``state``.
+
+        The state does not change.
 
         Returns the hidden states after the final norm, (batch, tokens, d_model), and
         the state for the tokens that follow. With the positions ``at``, it returns only
@@ -334,7 +349,7 @@ class ScannerModel(nn.Module):
         match_classes: Tensor | None,
         match_features: Tensor | None,
     ) -> Tensor:
-        """Token embeddings, with those of the lexical channel added: (batch, tokens, d_model)."""
+        """Token embeddings, plus the lexical channel's: (batch, tokens, d_model)."""
         embedded = self.backbone.embedding(input_ids)
         for name, given, part_name, part in (
             ("match_classes", match_classes, "match embedding", self.match_embedding),
@@ -362,7 +377,9 @@ class ScannerModel(nn.Module):
         )
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
+        """Return relevance logits, (units,), float32.
+
+        ``hidden`` are the states at the units' last tokens, (units, d_model).
 
         ``prior``, (units, `prior_width`), is needed exactly when the model has a
         lexical prior.

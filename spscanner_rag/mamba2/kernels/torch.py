@@ -1,4 +1,4 @@
-"""The kernels between the two projections of a Mamba-2 layer, and its norms: the interface, in plain torch."""
+"""The kernels of a Mamba-2 layer and its norms: the interface, in plain torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Kernels:
     """
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """Maximum number of tokens in one forward pass, over all rows, for correct results: here, no limit."""
+        """Maximum number of tokens in one forward pass, over all rows.
+
+        Beyond it results would be wrong; here there is no limit.
+        """
         return sys.maxsize
 
     def convolve(
@@ -53,7 +56,7 @@ class Kernels:
         tail: Tensor,
         sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """Causal depthwise convolution and SiLU, and the tail for the tokens that follow.
+        """Causal depthwise convolution and SiLU, and the tail for the next tokens.
 
         ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``,
         (batch, tokens, conv_dim).
@@ -82,7 +85,9 @@ class Kernels:
         config: Mamba2Config,
         sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The state-space operator: y, (batch, tokens, nheads, headdim), and the state after the last token.
+        """The state-space operator: y, and the state after the last token.
+
+        y is (batch, tokens, nheads, headdim).
 
         States are (batch, nheads, headdim, d_state), float32.
         """
@@ -104,7 +109,10 @@ TORCH_KERNELS = Kernels()
 
 
 def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
-    """The time steps after bias, softplus and clamping, float32: (batch, tokens, nheads)."""
+    """Time steps after bias, softplus and clamping: (batch, tokens, nheads).
+
+    They are float32.
+    """
     steps = F.softplus(operands.dt.float() + operands.dt_bias.float())
     return (
         steps if config.dt_limit == (0.0, math.inf) else steps.clamp(*config.dt_limit)
@@ -112,7 +120,10 @@ def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
 
 
 def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """For kernels that pack: the last inputs of the last token's sequence, (batch, d_conv - 1, conv_dim)."""
+    """For kernels that pack: the last inputs of the last token's sequence.
+
+    They are (batch, d_conv - 1, conv_dim).
+    """
     kept = tail.shape[1]
     tokens = xBC.shape[1]
     recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
@@ -132,7 +143,9 @@ def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tens
 
 
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Depthwise convolution as an image of one row, the fastest way on a CPU: (batch, tokens, channels).
+    """Depthwise convolution as an image of one row, the fastest way on a CPU.
+
+    The result is (batch, tokens, channels).
 
     ``inputs``: (batch, d_conv - 1 + tokens, channels), ``weight``: (channels, 1,
     d_conv), ``bias``: (channels,).
@@ -147,7 +160,10 @@ def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> T
 
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The same, as one product per tap in float32, for GPUs, where cuDNN rounds the factors to TF32 by default."""
+    """The same, as one product per tap in float32, for GPUs.
+
+    There, cuDNN rounds the factors to TF32 by default.
+    """
     inputs = inputs.float()
     weight = weight.float()
     width = weight.shape[-1]
@@ -160,7 +176,10 @@ def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> 
 
 
 class RMSNorm(nn.Module):
-    """``x / rms(x) * weight``, computed in float32 and returned in the weight's dtype."""
+    """``x / rms(x) * weight``, computed in float32.
+
+    The result has the weight's dtype.
+    """
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -197,7 +216,10 @@ class GatedRMSNorm(nn.Module):
 
 
 def _over_its_rms(x: Tensor, epsilon: float, *, overwrite: bool) -> Tensor:
-    """Divide ``x`` by the root mean square of its last dimension, in place if ``overwrite`` allows it."""
+    """Divide ``x`` by the root mean square of its last dimension.
+
+    This happens in place if ``overwrite`` allows it.
+    """
     if torch.is_grad_enabled() or not x.is_cpu:
         return F.rms_norm(x, x.shape[-1:], eps=epsilon)
     # On a CPU, torch's rms_norm is a series of operations, each of which allocates a

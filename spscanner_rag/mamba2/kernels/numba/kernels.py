@@ -1,4 +1,4 @@
-"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``.
+"""The layers' steps compiled by numba, for ``backend="numba"``.
 
 They run in as many threads as torch uses. These are Python threads: some of numba's own
 thread pools cannot be used by two threads at once, and some do not survive a fork.
@@ -50,7 +50,7 @@ def numbers(tensor: Tensor) -> NDArray[Any]:
 
 
 def flat(rows: Tensor) -> tuple[NDArray[Any], int]:
-    """The memory from the first number of a matrix, (rows, width), to its last, and the distance between rows."""
+    """The memory of a matrix, (rows, width), and the distance between rows."""
     if rows.stride(-1) != 1:
         rows = rows.contiguous()
     count, width = rows.shape
@@ -60,14 +60,20 @@ def flat(rows: Tensor) -> tuple[NDArray[Any], int]:
 
 
 def parts(rows: int, least: int) -> list[tuple[int, int]]:
-    """First row, and row after the last, of each thread's part, which has at least ``least`` rows."""
+    """First row, and row after the last, of each thread's part.
+
+    A part has at least ``least`` rows.
+    """
     count = max(1, min(torch.get_num_threads(), rows // least))
     bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
     return list(pairwise(bounds))
 
 
 def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
-    """Call a compiled function, which does not hold Python's global lock, with each tuple of arguments."""
+    """Call a compiled function with each tuple of arguments.
+
+    It does not hold Python's global lock.
+    """
     threads = min(torch.get_num_threads(), len(tasks))
     own = tasks[::threads] if threads else tasks
 
@@ -233,7 +239,10 @@ def scan_rows(
 
 
 def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """The share of the state that remains at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
+    """The share of the state that remains at each token: (batch, tokens, nheads).
+
+    It is 0 where a sequence starts.
+    """
     decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
     if sequence_index is None:
         return decay

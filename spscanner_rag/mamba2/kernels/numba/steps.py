@@ -1,4 +1,6 @@
-"""The steps of a Mamba-2 layer, compiled by numba: convolution, norms and the state-space operator.
+"""The steps of a Mamba-2 layer, compiled by numba.
+
+They are convolution, norms and the state-space operator.
 
 A flat array holds the rows of a matrix, one for each token, at a distance of ``stride``
 numbers, which is more than their width if they are a part of a projection's output.
@@ -55,7 +57,9 @@ _ZERO = np.float32(0.0)
 
 @compiled(CONTRACT, keep=True)
 def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, last):
-    """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
+    """Causal depthwise convolution and SiLU of tokens of one row of the batch.
+
+    They are the tokens ``first`` to ``last``.
 
     ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps,
     channels), float32, ``out`` (tokens, channels). If ``sequence``, (tokens,), is not
@@ -106,7 +110,9 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
 def gated_norm_rows(
     y, z, z_stride, weight, groups, epsilon, norm_before_gate, out, first, last
 ):
-    """RMS norm with a SiLU gate of the rows ``first`` to ``last``, each of ``groups`` parts normed separately.
+    """RMS norm with a SiLU gate of the rows ``first`` to ``last``.
+
+    Each of ``groups`` parts is normed separately.
 
     ``y`` and ``out`` are (rows, d_inner), ``weight`` is (d_inner,), float32.
     """
@@ -192,7 +198,10 @@ def sweep_part(
     lane_step,
     count,
 ):
-    """Advance `ROWS` times `LANES` numbers of a state, which stay in registers, over ``count`` tokens."""
+    """Advance `ROWS` times `LANES` numbers of a state over ``count`` tokens.
+
+    They stay in registers.
+    """
     a = spread(scale)
     h0 = flushed(product(a, load(h, at)), SMALLEST)
     h1 = flushed(product(a, load(h, at + width)), SMALLEST)
@@ -250,7 +259,9 @@ def scan_heads(
     first,
     last,
 ):
-    """The state-space operator (`spscanner_rag.mamba2.ssd`) of the heads ``first`` to ``last``, token by token.
+    """The state-space operator of some heads, token by token.
+
+    It is `spscanner_rag.mamba2.ssd` for the heads ``first`` to ``last``.
 
     ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt``
     and ``decay``, exp(dt A), (tokens, heads), ``skip`` (heads, headdim), ``state``
@@ -315,9 +326,20 @@ def scan_heads(
                     pair = (n * BLOCK_TOKENS + begin * ROWS) * 2
                     for p in range(0, width, LANES):
                         sweep_part(
-                            own, n * width + p, width, factor, pairs, pairs_C, pair, 2 * ROWS,
-                            driven, y, begin * width + p, width, end - begin,
-                        )  # fmt: skip
+                            own,
+                            n * width + p,
+                            width,
+                            factor,
+                            pairs,
+                            pairs_C,
+                            pair,
+                            2 * ROWS,
+                            driven,
+                            y,
+                            begin * width + p,
+                            width,
+                            end - begin,
+                        )
                 begin = end
             for t in range(count):
                 x_at = (start + t) * x_stride + head * headdim
@@ -343,7 +365,10 @@ def scan_heads(
 
 @compiled(CONTRACT)
 def _interleave(B, C, pairs, t):
-    """Put B and C of token ``t`` of a block where `sweep_part` reads them: in turn `ROWS` of each."""
+    """Put B and C of token ``t`` of a block where `sweep_part` reads them.
+
+    They stand there in turn, `ROWS` of each.
+    """
     for n in range(0, len(B), ROWS):
         to = (n * BLOCK_TOKENS + t * ROWS) * 2
         for i in range(min(ROWS, len(B) - n)):

@@ -1,4 +1,4 @@
-"""Functions that numba compiles: their options, and vectors of float32 numbers as values in them.
+"""Vectors of float32 numbers as values in functions that numba compiles.
 
 A loop over an array leaves it to the compiler whether a value stays in a register. A
 `Vector` always does, so that the state of a recurrence need not be written to memory
@@ -105,7 +105,10 @@ vector = Vector(f"Vector({LANES})")
 
 @intrinsic
 def load(typing, array, index):
-    """The vector that begins at ``index`` of a contiguous array of float32, or of bfloat16 given as uint16."""
+    """The vector at ``index`` of a contiguous array of float32.
+
+    An array of bfloat16 is given as uint16.
+    """
 
     def code(context, builder, signature, arguments):
         pointer, size = _pointer(context, builder, signature.args[0], arguments)
@@ -122,7 +125,10 @@ def load(typing, array, index):
 
 @intrinsic
 def store(typing, array, index, value):
-    """Write a vector at ``index`` of a contiguous array of float32, or of bfloat16: rounded, ties to even."""
+    """Write a vector at ``index`` of a contiguous array of float32 or bfloat16.
+
+    For bfloat16 it is rounded, ties to even.
+    """
 
     def code(context, builder, signature, arguments):
         (pointer, size) = _pointer(context, builder, signature.args[0], arguments)
@@ -182,7 +188,10 @@ quotient = _arithmetic("fdiv")
 
 @intrinsic
 def between(typing, value, least, most):
-    """The numbers of a vector, clipped to those of ``least`` and ``most``; NaN stays."""
+    """The numbers of a vector, clipped to ``least`` and ``most``.
+
+    NaN stays.
+    """
 
     def code(context, builder, signature, arguments):
         value, least, most = arguments
@@ -194,7 +203,10 @@ def between(typing, value, least, most):
 
 @intrinsic
 def power_of_rounded(typing, rounded):
-    """2 to the integers that were rounded by adding `TO_INTEGER`, which leaves them in the lowest bits."""
+    """2 to the integers that were rounded by adding `TO_INTEGER`.
+
+    They stand in the lowest bits.
+    """
 
     def code(context, builder, signature, arguments):
         exponent = builder.shl(builder.bitcast(arguments[0], _BITS), _each(23))
@@ -212,7 +224,7 @@ def _spread(builder, number):
 
 @intrinsic
 def flushed(typing, one, least):
-    """A vector in which each number that is nearer to 0 than a given float32 number is set to 0."""
+    """A vector whose numbers nearer to 0 than a float32 number are set to 0."""
 
     def code(context, builder, signature, arguments):
         one = arguments[0]

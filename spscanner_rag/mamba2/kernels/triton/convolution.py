@@ -85,7 +85,9 @@ def convolve(
     bias: Tensor | None,
     sequence_index: Tensor | None,
 ) -> Tensor:
-    """Causal depthwise convolution and SiLU, summed in float32: (batch, tokens, channels), dtype of ``inputs``.
+    """Causal depthwise convolution and SiLU, summed in float32.
+
+    The result is (batch, tokens, channels), in the dtype of ``inputs``.
 
     ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are
     free, so a slice of a projection needs no copy. ``tail``, (batch, d_conv - 1,

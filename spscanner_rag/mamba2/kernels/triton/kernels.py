@@ -1,4 +1,4 @@
-"""The Triton version of a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
+"""mamba-ssm's operators as a Mamba-2 layer, for `backend="mamba-ssm"`.
 
 Rounding: with bfloat16 weights, products of bfloat16 numbers are summed in float32;
 decays, sums of decays and the state are float32. With float32 weights, factors are
@@ -70,7 +70,7 @@ class MambaKernels(Kernels):
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """Maximum number of tokens for which offsets in the largest tensor fit 32 bits."""
+        """Maximum number of tokens whose offsets in the largest tensor fit 32 bits."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
             chunk
@@ -147,14 +147,17 @@ class MambaKernels(Kernels):
 
 
 def _chunk_tokens(config: Mamba2Config) -> int:
-    """The checkpoint's chunk size, rounded down to a power of 2 within the supported range."""
+    """The checkpoint's chunk size, rounded down to a supported power of 2."""
     power: int = 2 ** int(math.log2(config.chunk_size))
     return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
 
 
 @contextmanager
 def _exact_products(dtype: torch.dtype) -> Iterator[None]:
-    """Multiply float32 numbers in float32, not TF32, in kernels that are compiled within this context."""
+    """Multiply float32 numbers in float32 within this context, not in TF32.
+
+    It counts for kernels that are compiled there.
+    """
     if dtype != torch.float32:
         yield
         return
@@ -264,7 +267,10 @@ def _taken_out() -> dict[str, ModuleType]:
 
 
 def _fit_to_interpreter(module: ModuleType) -> None:
-    """Adapt a module to the interpreter: set no current GPU, and time no configurations."""
+    """Adapt a module to the interpreter.
+
+    It sets no current GPU, and times no configurations.
+    """
     import triton
 
     if hasattr(module, "torch"):
