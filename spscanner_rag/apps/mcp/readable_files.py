@@ -51,13 +51,18 @@ class ReadableFiles:
 
         Others get the same error, whether or not they exist.
         """
-        exists = os.path.isdir if is_folder else os.path.isfile
-        bases = [] if "\0" in path else [*self.roots, Path.cwd()]
+        kind = "file"
+        exists: Callable[[Path], bool] = os.path.isfile
+        if is_folder:
+            kind = "folder"
+            exists = os.path.isdir
+        bases: list[Path] = []
+        if "\0" not in path:
+            bases = [*self.roots, Path.cwd()]
         for base in bases:
             real = Path(os.path.realpath(base / path))
             if self._is_visible(real) and exists(real):
                 return real
-        kind = "folder" if is_folder else "file"
         raise ValueError(
             f"{one_line(path[:200])}: got no such {kind}; expected one in"
             f" {', '.join(map(str, self.roots))}, not hidden"
