@@ -137,7 +137,7 @@ class Compression(NamedTuple):
 
     @property
     def share(self) -> float:
-        """``kept / read``; 0 for a document without tokens."""
+        """``kept / read``, or 0 for a document without tokens."""
         return self.kept / self.read if self.read else 0.0
 
     def __str__(self) -> str:

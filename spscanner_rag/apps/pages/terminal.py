@@ -150,7 +150,8 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
         place = scanned.document.where(int(result.starts[best]))
         console.print(line_of(console, place, "cyan"), soft_wrap=True)
         for number in range(first, last + 1):
-            start, end = int(result.starts[number]), int(result.ends[number])
+            start = int(result.starts[number])
+            end = int(result.ends[number])
             facts = None
             if start in ranks:
                 facts = (ranks[start], float(result.scores[number]))

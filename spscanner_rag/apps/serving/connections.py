@@ -12,7 +12,7 @@ SILENT_SECONDS = 10.0
 """A connection is closed if no complete request headers arrive within this time."""
 
 SILENT_OF_ADDRESS = 128
-"""The most idle connections of one client; a new one then replaces the oldest."""
+"""The most idle connections of one client, where a new one replaces the oldest."""
 
 SILENT = 512
 """The most idle connections of all clients."""

@@ -83,7 +83,10 @@ class Metrics:
         self._tokens.inc(number)
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
-        """Count a request; ``path`` is that of its route, never the client's own."""
+        """Count a request.
+
+        ``path`` is that of its route, never the one that the client sent.
+        """
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
         if status >= 400:

@@ -139,7 +139,10 @@ class ReadingQueue:
 
     @property
     def alive(self) -> bool:
-        """True if the thread is running; without it, waiting jobs are never read."""
+        """True if the thread is running.
+
+        Without it, waiting jobs are never read.
+        """
         return self._thread.is_alive()
 
     def submit(self, job: Job) -> None:
@@ -231,7 +234,7 @@ class ReadingQueue:
         return not job.future.done()
 
     def _read(self, jobs: list[Job]) -> None:
-        """Read jobs together; if that fails, read each alone.
+        """Read jobs together, or one by one if that fails.
 
         So only the faulty one fails.
         """

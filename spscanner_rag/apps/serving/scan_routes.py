@@ -106,7 +106,10 @@ def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
 
 
 def _units(asked_units: UnitsOfText, number: int) -> list[Unit]:
-    """The units of a text; ``RefusedError`` if they overlap or exceed it."""
+    """The units of a text.
+
+    ``RefusedError`` if they overlap or exceed it.
+    """
     spans: list[tuple[int, int]] = []
     end_before = 0
     for start, end, _ in asked_units.units:
@@ -128,7 +131,10 @@ def _units(asked_units: UnitsOfText, number: int) -> list[Unit]:
 def _described(
     query: str, results: list[ScanResult], selection: Selection
 ) -> dict[str, Any]:
-    """Describe the results; ``RefusedError`` 422 if ``always_keep`` takes too long."""
+    """Describe the results for JSON.
+
+    ``RefusedError`` 422 if ``always_keep`` takes too long.
+    """
     documents: list[dict[str, Any]] = []
     for number, result in enumerate(results):
         try:

@@ -34,7 +34,10 @@ def first_tokens(
 
 
 def number_of_tokens(tokenizer: Tokenizer, text: str, check: Callable[[], None]) -> int:
-    """The number of tokens of a text; ``check`` as for `token_pieces`."""
+    """The number of tokens of a text.
+
+    ``check`` is as for `token_pieces`.
+    """
     total = 0
     for ids, _ in token_pieces(tokenizer, text, check):
         total += len(ids)
