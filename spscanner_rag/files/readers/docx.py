@@ -67,8 +67,8 @@ def attribute(element: Element, name: str, path: str = ".") -> str:
 
     Empty if there is none.
     """
-    found = None if element is None else element.find(path, NAMES)
-    return "" if found is None else str(found.get(f"{{{_WORD}}}{name}", ""))
+    target = None if element is None else element.find(path, NAMES)
+    return "" if target is None else str(target.get(f"{{{_WORD}}}{name}", ""))
 
 
 def value(element: Element, path: str = ".") -> str:
@@ -81,8 +81,8 @@ def properties(element: Element, path: str) -> dict[str, Element]:
 
     They are found in one pass, because a document has hundreds of thousands.
     """
-    found = None if element is None else element.find(path, NAMES)
-    return {} if found is None else {word(each.tag): each for each in found}
+    target = None if element is None else element.find(path, NAMES)
+    return {} if target is None else {word(child.tag): child for child in target}
 
 
 def switched(text: str) -> bool:
@@ -95,8 +95,8 @@ def is_on(element: Element, path: str, default: bool = False) -> bool:
 
     ``default`` if it is missing.
     """
-    found = None if element is None else element.find(path, NAMES)
-    return default if found is None else switched(attribute(found, "val"))
+    switch = None if element is None else element.find(path, NAMES)
+    return default if switch is None else switched(attribute(switch, "val"))
 
 
 def archive_of(data: bytes) -> zipfile.ZipFile:
@@ -169,14 +169,17 @@ class Package:
         """
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
-        found: dict[str, str] = {}
-        for one in () if root is None else root.iter("{*}Relationship"):
+        paths: dict[str, str] = {}
+        for relationship in () if root is None else root.iter("{*}Relationship"):
             path = posixpath.normpath(
-                posixpath.join("/", folder, one.get("Target", ""))
+                posixpath.join("/", folder, relationship.get("Target", ""))
             )[1:]
-            if one.get("TargetMode") != "External" and path in self._archive.NameToInfo:
-                found.setdefault(one.get("Type", "").rsplit("/", 1)[-1], path)
-        return found
+            if (
+                relationship.get("TargetMode") != "External"
+                and path in self._archive.NameToInfo
+            ):
+                paths.setdefault(relationship.get("Type", "").rsplit("/", 1)[-1], path)
+        return paths
 
 
 LAST_LEVEL = 8  # Word has nine levels, from 0
@@ -185,14 +188,14 @@ _MOST_KEPT = 5_000  # styles in the cache
 _MOST_NUMBER = 2**31
 _LONGEST_LABEL = 60  # characters
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_FORMS = {
+_FORMS = {  # other formats are shown as 1, 2, 3
     "lowerLetter": "a",
     "upperLetter": "A",
     "lowerRoman": "i",
     "upperRoman": "I",
     "decimalZero": "01",
+    "none": "",
 }
-_FORMS |= {"none": ""}  # other formats are shown as 1, 2, 3
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -230,11 +233,9 @@ def _style(element: Element) -> Style:
 
 def _children(element: Element, path: str, key: str) -> list[tuple[str, Element]]:
     """The elements at a path, each with one of its attributes."""
-    return (
-        []
-        if element is None
-        else [(attribute(one, key), one) for one in element.iterfind(path, NAMES)]
-    )
+    if element is None:
+        return []
+    return [(attribute(child, key), child) for child in element.iterfind(path, NAMES)]
 
 
 class Styles:
@@ -242,27 +243,27 @@ class Styles:
 
     def __init__(self, root: Element) -> None:
         self._all = {
-            name: _style(one)
-            for name, one in _children(root, "w:style", "styleId")
+            name: _style(style_element)
+            for name, style_element in _children(root, "w:style", "styleId")
             if name
         }
         self.of = lru_cache(_MOST_KEPT)(self._of)
 
     def _of(self, name: str) -> Style:
         """A style with what it inherits from the styles that it is based on."""
-        found = replace(self._all.get(name, Style()))
+        style = replace(self._all.get(name, Style()))
         for _ in range(_MOST_PARENTS):
-            if not (parent := self._all.get(found.parent)):
+            if not (parent := self._all.get(style.parent)):
                 break
-            if not found.number:
-                found.number = parent.number
-                found.level = parent.level
-            found.outline = found.outline or parent.outline
-            found.bold = found.bold or parent.bold
-            found.hidden = found.hidden or parent.hidden
-            found.header_row = found.header_row or parent.header_row
-            found.parent = parent.parent
-        return found
+            if not style.number:
+                style.number = parent.number
+                style.level = parent.level
+            style.outline = style.outline or parent.outline
+            style.bold = style.bold or parent.bold
+            style.hidden = style.hidden or parent.hidden
+            style.header_row = style.header_row or parent.header_row
+            style.parent = parent.parent
+        return style
 
 
 def outline_level(element: Element) -> int:
@@ -291,18 +292,28 @@ class _List(NamedTuple):
 
 
 def _levels(element: Element, path: str) -> dict[int, _Level]:
-    found = {}
-    for number, one in _children(element, path, "ilvl"):
-        text, after = (one.find(path, NAMES) for path in ("w:lvlText", "w:lvlRestart"))
-        found[whole_number(number, LAST_LEVEL)] = _Level(
-            whole_number(value(one, "w:start"), _MOST_NUMBER, 1),
-            value(one, "w:numFmt") or "decimal",
-            None if text is None else value(text)[:_LONGEST_LABEL],
-            is_on(one, "w:isLgl"),
-            None if after is None else whole_number(value(after), LAST_LEVEL),
-            value(one, "w:pStyle"),
+    levels = {}
+    for number, level in _children(element, path, "ilvl"):
+        text, after = (
+            level.find(path, NAMES) for path in ("w:lvlText", "w:lvlRestart")
         )
-    return found
+        levels[whole_number(number, LAST_LEVEL)] = _Level(
+            whole_number(value(level, "w:start"), _MOST_NUMBER, 1),
+            value(level, "w:numFmt") or "decimal",
+            None if text is None else value(text)[:_LONGEST_LABEL],
+            is_on(level, "w:isLgl"),
+            None if after is None else whole_number(value(after), LAST_LEVEL),
+            value(level, "w:pStyle"),
+        )
+    return levels
+
+
+def _level_of_style(levels: Mapping[int, _Level], style: str, default: int) -> int:
+    if style:
+        for level, settings in levels.items():
+            if settings.style == style:
+                return level
+    return default
 
 
 class Lists:
@@ -310,13 +321,17 @@ class Lists:
 
     def __init__(self, root: Element, styles: Styles) -> None:
         definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
-            name: (_levels(one, "w:lvl"), value(one, "w:numStyleLink"), {})
-            for name, one in _children(root, "w:abstractNum", "abstractNumId")
+            name: (
+                _levels(definition, "w:lvl"),
+                value(definition, "w:numStyleLink"),
+                {},
+            )
+            for name, definition in _children(root, "w:abstractNum", "abstractNumId")
         }
         lists = dict(_children(root, "w:num", "numId"))
         self._lists: dict[str, _List] = {}
-        for number, one in lists.items():
-            of = one
+        for number, list_element in lists.items():
+            of = list_element
             for _ in range(_MOST_PARENTS):
                 levels, style, counted = definitions.get(
                     value(of, "w:abstractNumId"), ({}, "", {})
@@ -324,17 +339,15 @@ class Lists:
                 if not style:  # otherwise a style's list has the definition
                     break
                 of = lists.get(styles.of(style).number)
-            starts = {
-                whole_number(level, LAST_LEVEL): whole_number(
-                    value(own, "w:startOverride"), _MOST_NUMBER, 1
+            starts = {}
+            overrides = "w:lvlOverride[w:startOverride]"
+            for level, override in _children(list_element, overrides, "ilvl"):
+                start = whole_number(
+                    value(override, "w:startOverride"), _MOST_NUMBER, 1
                 )
-                for level, own in _children(
-                    one, "w:lvlOverride[w:startOverride]", "ilvl"
-                )
-            }
-            self._lists[number] = _List(
-                levels | _levels(one, "w:lvlOverride/w:lvl"), starts, counted
-            )
+                starts[whole_number(level, LAST_LEVEL)] = start
+            levels = levels | _levels(list_element, "w:lvlOverride/w:lvl")
+            self._lists[number] = _List(levels, starts, counted)
 
     def label(self, number: str, level: int, style: str = "") -> str:
         """Count an item, and return its marker: a dash, a number, or nothing.
@@ -344,10 +357,7 @@ class Lists:
         if number not in self._lists:
             return "- "
         levels, starts, counted = self._lists[number]
-        level = next(
-            (each for each, own in levels.items() if style and own.style == style),
-            level,
-        )
+        level = _level_of_style(levels, style, level)
         at = levels.get(level, _Level())
         if level in starts:
             counted[level] = starts.pop(level)
@@ -361,17 +371,15 @@ class Lists:
             return "- "
         text = at.text
         if text is None:
-            text = "".join(f"%{each + 1}." for each in range(level + 1))
+            text = "".join(f"%{position}." for position in range(1, level + 2))
 
         def shown(place: re.Match[str]) -> str:
             of = int(place[1]) - 1
             other = levels.get(of, _Level())
             form = "1" if at.only_digits else _FORMS.get(other.format, "1")
-            return (
-                numeral(counted.get(of, other.start), form, repeated=True)
-                if form
-                else ""
-            )
+            if not form:
+                return ""
+            return numeral(counted.get(of, other.start), form, repeated=True)
 
         text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
         return f"{text} " if text else ""
@@ -429,12 +437,12 @@ class _Paragraph:
 
 class _Run:
     def __init__(self, element: Element, styles: Styles) -> None:
-        own = properties(element, "w:rPr")
-        style = styles.of(value(own.get("rStyle")))
-        self.hidden = is_on(own.get("vanish"), ".", style.hidden)
-        self.bold = is_on(own.get("b"), ".", style.bold)
-        self.raised = value(own.get("vertAlign")) == "superscript"
-        self.font = attribute(own.get("rFonts"), "ascii")
+        run_properties = properties(element, "w:rPr")
+        style = styles.of(value(run_properties.get("rStyle")))
+        self.hidden = is_on(run_properties.get("vanish"), ".", style.hidden)
+        self.bold = is_on(run_properties.get("b"), ".", style.bold)
+        self.raised = value(run_properties.get("vertAlign")) == "superscript"
+        self.font = attribute(run_properties.get("rFonts"), "ascii")
 
 
 @dataclass(slots=True)
@@ -455,7 +463,7 @@ class _Story:
         # the open cell; it gets all text inside, also of nested tables
         self._cell: _Cell | None = None
 
-    def read(
+    def add(
         self,
         parent: Element,
         paragraph: _Paragraph | None = None,
@@ -470,7 +478,7 @@ class _Story:
                 case "p":
                     self._paragraph(child)
                 case "r":
-                    self.read(child, paragraph, _Run(child, self._styles))
+                    self.add(child, paragraph, _Run(child, self._styles))
                 case "tbl" if self._rows is None:
                     self._table(child)
                 case "tr" if self._rows is not None and self._cell is None:
@@ -480,7 +488,7 @@ class _Story:
                 case _ if paragraph:
                     self._piece(child, name, paragraph, run)
                 case _:
-                    self.read(child)
+                    self.add(child)
             if name in _STORIES:
                 self._end_story()
 
@@ -497,12 +505,12 @@ class _Story:
             self._add(formula_text(element), paragraph, run)
         elif name == "ruby":
             reading, base = (
-                _text_of(element.find(f"w:{each}", NAMES))
-                for each in ("rt", "rubyBase")
+                _text_of(element.find(f"w:{part}", NAMES))
+                for part in ("rt", "rubyBase")
             )
             self._add(base, paragraph, run, reading)
         elif name not in ("t", "sym", *_PIECES):
-            self.read(element, paragraph, run)
+            self.add(element, paragraph, run)
         elif run is None or not run.hidden:
             text = _PIECES.get(name) or element.text or ""
             if name == "sym":
@@ -524,22 +532,29 @@ class _Story:
             )
 
     def _paragraph(self, element: Element) -> None:
-        own = properties(element, "w:pPr")
-        paragraph = _Paragraph(self._styles.of(value(own.get("pStyle"))), self._carried)
+        paragraph_properties = properties(element, "w:pPr")
+        paragraph = _Paragraph(
+            self._styles.of(value(paragraph_properties.get("pStyle"))), self._carried
+        )
         self._carried = []
-        self.read(element, paragraph)
-        if _DELETED.isdisjoint(properties(own.get("rPr"), ".")):
-            self._end(paragraph, own)
+        self.add(element, paragraph)
+        if _DELETED.isdisjoint(properties(paragraph_properties.get("rPr"), ".")):
+            self._end(paragraph, paragraph_properties)
         else:
             paragraph.add("")
             # its end was deleted, so it continues in the next one
             self._carried = paragraph.parts
 
-    def _end(self, paragraph: _Paragraph, own: Mapping[str, Element]) -> None:
+    def _end(
+        self, paragraph: _Paragraph, paragraph_properties: Mapping[str, Element]
+    ) -> None:
         paragraph.add("")
-        label = self._label(paragraph.style, own)
+        label = self._label(paragraph.style, paragraph_properties)
         text = "".join(paragraph.parts).strip()
-        outline = outline_level(own.get("outlineLvl")) or paragraph.style.outline
+        outline = (
+            outline_level(paragraph_properties.get("outlineLvl"))
+            or paragraph.style.outline
+        )
         if not text:
             return
         if self._cell:
@@ -549,18 +564,20 @@ class _Story:
         else:
             self._built.paragraph(label + text)
 
-    def _label(self, style: Style, own: Mapping[str, Element]) -> str:
+    def _label(self, style: Style, paragraph_properties: Mapping[str, Element]) -> str:
         """The marker of a paragraph, which is counted if it is a list item.
 
         Empty if it is not.
         """
-        named = value(own.get("numPr"), "w:numId")
-        level = value(own.get("numPr"), "w:ilvl")
+        named = value(paragraph_properties.get("numPr"), "w:numId")
+        level = value(paragraph_properties.get("numPr"), "w:ilvl")
         number = named or style.number
         if number in ("", "0"):
             return ""
         at = whole_number(level, LAST_LEVEL) if level or named else style.level
-        return self._lists.label(number, at, "" if level else value(own.get("pStyle")))
+        return self._lists.label(
+            number, at, "" if level else value(paragraph_properties.get("pStyle"))
+        )
 
     def _table(self, element: Element) -> None:
         look = "w:tblPr/w:tblLook"
@@ -568,7 +585,7 @@ class _Story:
         bits = value(element, look)
         differs = switched(first) if first else bits[-2:-1].lower() in _FIRST_ROW_BIT
         self._rows = []
-        self.read(element)
+        self.add(element)
         style = self._styles.of(value(element, "w:tblPr/w:tblStyle"))
         add_table(
             self._built, self._rows, first_row_differs=differs and style.header_row
@@ -576,27 +593,33 @@ class _Story:
         self._rows = None
 
     def _row(self, element: Element, rows: list[Row]) -> None:
-        own = properties(element, "w:trPr")
+        row_properties = properties(element, "w:trPr")
         row = Row(
-            marked=is_on(own.get("tblHeader"), "."),
-            deleted=not _DELETED.isdisjoint(own),
+            marked=is_on(row_properties.get("tblHeader"), "."),
+            deleted=not _DELETED.isdisjoint(row_properties),
         )
-        if "gridBefore" in own:
-            row.cells.append(Cell("", _span(own["gridBefore"])))
+        if "gridBefore" in row_properties:
+            row.cells.append(Cell("", _span(row_properties["gridBefore"])))
         rows.append(row)
-        self.read(element)
+        self.add(element)
 
     def _read_cell(self, element: Element, row: Row) -> None:
         self._cell = cell = _Cell()
-        self.read(element)
+        self.add(element)
         self._end_story()
         self._cell = None
         text = " ".join(" ".join(cell.paragraphs).split())
-        own = properties(element, "w:tcPr")
-        goes_on = "vMerge" in own and value(own["vMerge"]) != "restart"
-        row.cells.append(Cell(text, _span(own.get("gridSpan")), goes_on=goes_on))
+        cell_properties = properties(element, "w:tcPr")
+        goes_on = (
+            "vMerge" in cell_properties
+            and value(cell_properties["vMerge"]) != "restart"
+        )
+        row.cells.append(
+            Cell(text, _span(cell_properties.get("gridSpan")), goes_on=goes_on)
+        )
         fill, theme = (
-            attribute(own.get("shd"), name) for name in ("fill", "themeFill")
+            attribute(cell_properties.get("shd"), name)
+            for name in ("fill", "themeFill")
         )
         shaded = fill not in _PLAIN_FILLS or bool(theme)
         row.strong = row.strong and (shaded or not cell.plain or not text)
@@ -608,10 +631,10 @@ def _span(element: Element) -> int:
 
 
 def _text_of(element: Element) -> str:
-    return (
-        ""
-        if element is None
-        else "".join(each.text or "" for each in element.iterfind(".//w:t", NAMES))
+    if element is None:
+        return ""
+    return "".join(
+        text_element.text or "" for text_element in element.iterfind(".//w:t", NAMES)
     )
 
 
@@ -655,5 +678,5 @@ def _read(package: Package) -> TextFile:
     built = TextBuilder()
     for part in (main, parts.get("footnotes", ""), parts.get("endnotes", "")):
         if (root := package.tree(part)) is not None:
-            _Story(built, styles, lists).read(root)
+            _Story(built, styles, lists).add(root)
     return built.converted()

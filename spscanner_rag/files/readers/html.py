@@ -95,8 +95,6 @@ _NUMERALS = {
     "lower-latin": "a",
     "upper-alpha": "A",
     "upper-latin": "A",
-}
-_NUMERALS |= {
     "lower-roman": "i",
     "upper-roman": "I",
     "decimal-leading-zero": "01",
@@ -115,7 +113,7 @@ def read_html(data: bytes) -> TextFile:
 
     ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml.
     """
-    return _HtmlText().read(_tree_of(data)).built.converted()
+    return _HtmlText().add(_tree_of(data)).built.converted()
 
 
 def _tree_of(data: bytes) -> Element:
@@ -197,7 +195,7 @@ class _HtmlText:
         self._tables: list[list[Row]] = []
         self._reading: list[str] = []  # how the previous word is read (ruby)
 
-    def read(self, root: Element) -> Self:
+    def add(self, root: Element) -> Self:
         # and whether it begins; a stack, since a page may be too deep for recursion
         todo = [(root, True)]
         while todo:
@@ -300,11 +298,9 @@ class _HtmlText:
 def _is_data(row: Element) -> bool:
     """False for a row that is for page layout, whose content is paragraphs."""
     stray = "".join([row.text or "", *(cell.tail or "" for cell in row)]).strip()
-    return (
-        not stray
-        and all(cell.tag in ("td", "th") for cell in row)
-        and not any(each.tag in _NO_CELL for each in row.iter())
-    )
+    if stray or not {cell.tag for cell in row} <= {"td", "th"}:
+        return False
+    return _NO_CELL.isdisjoint(element.tag for element in row.iter())
 
 
 def _row(element: Element, *, in_head: bool) -> Row:
@@ -312,13 +308,13 @@ def _row(element: Element, *, in_head: bool) -> Row:
     for cell in element:
         if _is_hidden(cell.tag, cell.attrib):
             continue
-        read = _HtmlText().read(cell)
-        text = " ".join(read.built.converted().text.split())
+        cell_text = _HtmlText().add(cell)
+        text = " ".join(cell_text.built.converted().text.split())
         columns = max(1, whole_number(cell.get("colspan", ""), MOST_COLUMNS, 1))
         rows = whole_number(cell.get("rowspan", ""), MOST_ROWS, 1) or MOST_ROWS
         row.cells.append(Cell(text, columns, rows))
         row.marked = row.marked and (cell.tag == "th" or in_head or not text)
-        row.strong = row.strong and not read.plain
+        row.strong = row.strong and not cell_text.plain
     row.marked = row.marked and any(cell.text for cell in row.cells)
     return row
 
@@ -346,18 +342,18 @@ def _numbers(of: Element) -> dict[Element, str]:
     backwards = "reversed" in of.attrib
     number = _integer(of.get("start", ""), len(items) if backwards else 1)
     list_form = _numerals(of.attrib, "1")
-    found = {}
+    markers = {}
     for item in items:
         number = _integer(item.get("value", ""), number)
         form = _numerals(item.attrib, list_form)
-        found[item] = "" if form == "none" else f"{numeral(number, form)}. "
+        markers[item] = "" if form == "none" else f"{numeral(number, form)}. "
         number += -1 if backwards else 1
-    return found
+    return markers
 
 
 def _integer(text: str, default: int) -> int:
-    found = _INTEGER.match(text)
-    return int(found[1]) if found else default
+    integer = _INTEGER.match(text)
+    return int(integer[1]) if integer else default
 
 
 def _numerals(attributes: Mapping[str, str], default: str) -> str:

@@ -166,7 +166,7 @@ def _words(
 
     Hyphenated words are joined.
     """
-    found = array("i")  # 24 bytes per word, for a million words in a book
+    spans_and_boxes = array("i")  # 24 bytes per word, for a million words in a book
     boxes = page.get("boxes", ())
     cursor = 0
     for number, match in enumerate(_WORD.finditer(page["text"])):
@@ -178,10 +178,10 @@ def _words(
         # the hyphen was removed
         if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:
             cursor -= 1
-        found.extend(
+        spans_and_boxes.extend(
             (offset + start, offset + cursor, *boxes[4 * number : 4 * number + 4])
         )
-    return np.array(found, np.int32).reshape(-1, 6)
+    return np.array(spans_and_boxes, np.int32).reshape(-1, 6)
 
 
 def _levels(pages: Sequence[Record]) -> dict[float, int]:
@@ -215,7 +215,7 @@ def _headings(
 
     Consecutive heading lines of one level are one heading.
     """
-    found: list[Block] = []
+    headings: list[Block] = []
     start = offset
     goes_on = False
     for line in body.split("\n"):
@@ -227,18 +227,18 @@ def _headings(
             and not words.endswith(_SENTENCE_ENDS)
         ):
             end = start + len(line.rstrip())
-            if goes_on and found[-1].level == level:
-                found[-1] = found[-1]._replace(
-                    end=end, title=f"{found[-1].title} {words}"
+            if goes_on and headings[-1].level == level:
+                headings[-1] = headings[-1]._replace(
+                    end=end, title=f"{headings[-1].title} {words}"
                 )
             else:
                 first = start + len(line) - len(line.lstrip())
-                found.append(Block(first, end, "heading", level=level, title=words))
+                headings.append(Block(first, end, "heading", level=level, title=words))
             goes_on = True
         elif words:
             goes_on = False
         start += len(line) + 1
-    return found
+    return headings
 
 
 MOST_CHARACTERS = 20_000_000
@@ -290,14 +290,14 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
     for number in range(count):
         try:
             page = document[number]
-            found = {**_page(page), "values": _form_values(document.formenv, page)}
+            record = {**_page(page), "values": _form_values(document.formenv, page)}
             page.close()
         except Exception:  # MemoryError too
-            found = {"text": "", "broken_page": True}
-        left -= len(found["text"]) + sum(map(len, found.get("values", ())))
+            record = {"text": "", "broken_page": True}
+        left -= len(record["text"]) + sum(map(len, record.get("values", ())))
         if left < 0:
             return
-        yield found
+        yield record
 
 
 def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
@@ -431,33 +431,33 @@ class _Letters:
         )
 
 
-def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2; no form is None
+def _form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2
     """What was entered in the form fields of a page, and text annotations on it.
 
     A field is "name: value".
     """
     from pypdfium2 import raw
 
-    found: dict[str, None] = {}
+    values: dict[str, None] = {}
     for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_FIELDS)):
         if annotation := raw.FPDFPage_GetAnnot(page, number):
-            found[readable(_field(raw, form, annotation))] = None
+            values[readable(_field(raw, form, annotation))] = None
             raw.FPDFPage_CloseAnnot(annotation)
-    return list(filter(None, found))
+    return list(filter(None, values))
 
 
 def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of pypdfium2
-    def own(key: bytes) -> str:
+    def annotation_text(key: bytes) -> str:
         return _string(
             lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer)
         )
 
-    def of_form(read: Callable[..., int]) -> str:
-        return _string(lambda *buffer: read(form, annotation, *buffer))
+    def of_form(read_into: Callable[..., int]) -> str:
+        return _string(lambda *buffer: read_into(form, annotation, *buffer))
 
     subtype = raw.FPDFAnnot_GetSubtype(annotation)
     if subtype == raw.FPDF_ANNOT_FREETEXT:
-        return own(b"Contents")
+        return annotation_text(b"Contents")
     kind = (
         raw.FPDFAnnot_GetFormFieldType(form, annotation)
         if form
@@ -466,7 +466,8 @@ def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of py
     if subtype != raw.FPDF_ANNOT_WIDGET or kind == raw.FPDF_FORMFIELD_SIGNATURE:
         return ""
     if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-        value = "" if (state := own(b"AS")) == "Off" else state
+        state = annotation_text(b"AS")
+        value = "" if state == "Off" else state
     else:
         value = of_form(raw.FPDFAnnot_GetFormFieldValue)
     name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(
@@ -475,15 +476,15 @@ def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of py
     return f"{name}: {value}" if name and value else value
 
 
-def _string(read: Callable[..., int]) -> str:
+def _string(read_into: Callable[..., int]) -> str:
     """Read a text from PDFium, which first returns its length.
 
     One line of at most `_LONGEST_VALUE` characters.
     """
     from pypdfium2.raw import FPDF_WCHAR
 
-    length = read(None, 0)  # in bytes, with the final zero
+    length = read_into(None, 0)  # in bytes, with the final zero
     buffer = ctypes.create_string_buffer(length)
-    read(ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), length)
+    read_into(ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), length)
     text = buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace")
     return " ".join(text.split())[:_LONGEST_VALUE]

@@ -52,8 +52,10 @@ def _goes_on(turn: _Cue, cue: _Cue) -> bool:
     longest = _LONG_TURN if turn.speaker else _LONG_UNKNOWN
     if turn.speaker != cue.speaker or len(turn.text) > 1.5 * longest:
         return False
-    whole = turn.text.endswith(_SENTENCE_ENDS)
-    return not whole if not turn.speaker or len(turn.text) > longest else True
+    ends_sentence = turn.text.endswith(_SENTENCE_ENDS)
+    if turn.speaker and len(turn.text) <= longest:
+        return True
+    return not ends_sentence
 
 
 def _cues(text: str) -> Iterator[_Cue]:
@@ -65,16 +67,16 @@ def _cues(text: str) -> Iterator[_Cue]:
     for time, lines in _timed(text):
         for line in lines:
             parts = _VOICE.split(line)
-            for voice, said in zip(["", *parts[1::2]], parts[::2], strict=True):
+            for voice, words in zip(["", *parts[1::2]], parts[::2], strict=True):
                 voice = _shown(voice)
-                said = _shown(_TAG.sub("", said))
-                if match := _SPEAKER.match(said):
+                words = _shown(_TAG.sub("", words))
+                if match := _SPEAKER.match(words):
                     voice = match[1]
-                    said = said[match.end() :]
+                    words = words[match.end() :]
                 speaker = voice or speaker
-                if said and said != last:  # rolling captions repeat their lines
-                    yield _Cue(time, speaker, said)
-                last = said or last
+                if words and words != last:  # rolling captions repeat their lines
+                    yield _Cue(time, speaker, words)
+                last = words or last
 
 
 def _shown(text: str) -> str:
@@ -127,22 +129,17 @@ def read_table(data: bytes) -> TextFile:
     # also Excel's "sep=;"
     titles = list(takewhile(lambda row: sum(map(bool, row[2])) < 2, looked_at))
     first = looked_at[len(titles) :]
-    header = (
-        first[0][:2]
-        if first and looks_named([row[2] for row in first], fewest=2)
-        else None
-    )
+    header = None
+    if first and looks_named([row[2] for row in first], fewest=2):
+        header = first[0][:2]
     blocks = [Block(start, end, "row") for start, end, _ in titles]
     if header and _differs([row[2] for row in first]):
         blocks.append(Block(*header, "header"))
         del first[0]
     for part in (first, rows):
         for start, end, _ in part:
-            blocks.append(
-                Block(
-                    start, end, "row", header=None if (start, end) == header else header
-                )
-            )
+            row_header = None if (start, end) == header else header
+            blocks.append(Block(start, end, "row", header=row_header))
     return TextFile("", text, tuple(blocks))
 
 
@@ -273,7 +270,7 @@ def blocks_of(text: str) -> list[Block]:
         blocks.append(Block(0, len(front[0].rstrip()), "fence"))
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    breaks = [found.end() for found in _LINE_BREAK.finditer(text, begin)]
+    breaks = [line_break.end() for line_break in _LINE_BREAK.finditer(text, begin)]
     blocks += _blocks(text, [begin, *breaks, len(text)], parser.parse(text[begin:]))
     return blocks
 

@@ -41,8 +41,10 @@ def test_a_contract() -> None:
         paragraph("Terms", HEADING(1))
         + paragraph("The parties agree.")
         + "<w:p><w:ins><w:r><w:t>Inserted. </w:t></w:r></w:ins>"
-        "<w:del><w:r><w:delText>Gone.</w:delText></w:r></w:del><w:r><w:t>Kept.</w:t></w:r></w:p>"
-        + f"<w:sdt><w:sdtContent>{paragraph('In a content control.')}</w:sdtContent></w:sdt>"
+        "<w:del><w:r><w:delText>Gone.</w:delText></w:r></w:del><w:r><w:t>Kept.</w:t>"
+        "</w:r></w:p>"
+        + f"<w:sdt><w:sdtContent>{paragraph('In a content control.')}</w:sdtContent>"
+        f"</w:sdt>"
         + paragraph("Prices", HEADING(2))
         + table(
             row("Item", "Price", properties="<w:tblHeader/>"), row("Nut", "3 &amp; 4")
@@ -72,7 +74,8 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
     body = (
         f"{item('one')}{item('inner', 1) * 2}{item('two')}{item('dash', of=2)}"
         "<w:p"
-        f' xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice>'
+        f' xmlns:mc="{alternate}"><w:r><mc:AlternateContent><mc:Choice>{box}'
+        f"</mc:Choice>"
         f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>Beside"
         " it.</w:t></w:r></w:p>"
         "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>"
@@ -86,9 +89,18 @@ def test_lists_notes_text_boxes_and_hidden_text() -> None:
         body, styles=styles, numbering=numbering, footnotes=paragraph("A note.")
     )
     assert found.text.split("\n\n") == [
-        "1. one", "1.1. inner", "1.2. inner", "2. two", "- dash", "In a box.", "Beside it.", "Seen.\nBelow.",
-        "a b c | d", "A style that is based on a heading", "A note.",
-    ]  # fmt: skip
+        "1. one",
+        "1.1. inner",
+        "1.2. inner",
+        "2. two",
+        "- dash",
+        "In a box.",
+        "Beside it.",
+        "Seen.\nBelow.",
+        "a b c | d",
+        "A style that is based on a heading",
+        "A note.",
+    ]
     assert [block.kind for block in found.blocks] == ["row", "heading"]
 
 
@@ -242,20 +254,57 @@ LOOK = '<w:tblStyle w:val="{}"/><w:tblLook w:val="04A0"/>'
     [
         (table(*(row(*cells) for cells in LABELS)), []),
         (table(*(row(cell(name, run=BOLD), value) for name, value in LABELS)), []),
-        (table(*(row(*cells) for cells in LABELS), properties=LOOK.format("Plain")), []),
-        (table(*(row(*(cell(text, run=BOLD) for text in cells)) for cells in LABELS)), []),
-        (table(row(cell("Rent:", run=BOLD), cell("40", run=BOLD)), row("Due:", "May")), []),
-        (table(row(cell("T", '<w:gridSpan w:val="2"/>', BOLD)),
-               row(cell("Name", run=BOLD), cell("Value", run=BOLD)), row(*LABELS[0])),
-         ["Name | Value"]),
+        (
+            table(*(row(*cells) for cells in LABELS), properties=LOOK.format("Plain")),
+            [],
+        ),
+        (
+            table(
+                *(row(*(cell(text, run=BOLD) for text in cells)) for cells in LABELS)
+            ),
+            [],
+        ),
+        (
+            table(
+                row(cell("Rent:", run=BOLD), cell("40", run=BOLD)), row("Due:", "May")
+            ),
+            [],
+        ),
+        (
+            table(
+                row(cell("T", '<w:gridSpan w:val="2"/>', BOLD)),
+                row(cell("Name", run=BOLD), cell("Value", run=BOLD)),
+                row(*LABELS[0]),
+            ),
+            ["Name | Value"],
+        ),
         (table(row("For the council: Bob", "For the tenant: Anne")), []),
         (table(row("Only", "headers", properties="<w:tblHeader/>")), []),
-        (table(row("Name", "Value", properties="<w:tblHeader/>"), row(*LABELS[0])), ["Name | Value"]),
-        (table(row(cell("Name", run=BOLD), cell("Value", run=BOLD)), row(*LABELS[0])), ["Name | Value"]),
-        (table(row(cell("Name", SHADED[8:-9]), cell("Value", SHADED[8:-9])), row(*LABELS[0])), ["Name | Value"]),
-        (table(row("Name", "Value"), row(*LABELS[0]), properties=LOOK.format("Striped")), ["Name | Value"]),
+        (
+            table(row("Name", "Value", properties="<w:tblHeader/>"), row(*LABELS[0])),
+            ["Name | Value"],
+        ),
+        (
+            table(
+                row(cell("Name", run=BOLD), cell("Value", run=BOLD)), row(*LABELS[0])
+            ),
+            ["Name | Value"],
+        ),
+        (
+            table(
+                row(cell("Name", SHADED[8:-9]), cell("Value", SHADED[8:-9])),
+                row(*LABELS[0]),
+            ),
+            ["Name | Value"],
+        ),
+        (
+            table(
+                row("Name", "Value"), row(*LABELS[0]), properties=LOOK.format("Striped")
+            ),
+            ["Name | Value"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_header_is_marked_or_looks_so(made: str, headers: list[str]) -> None:
     found = read(paragraph("Lease.") + made, styles=STYLE)
     assert [text for kind, text in blocks_of(found) if kind == "header"] == headers
@@ -297,8 +346,13 @@ def test_a_header_of_two_rows_and_merged_cells() -> None:
     )
     found = read(made)
     assert found.text.split("\n") == [
-        "City | People |", "City | 1990 | 2000", "Riga | 910 | 760", "Riga | 911 | 761", "All |  | 3", "| 7 | 8"
-    ]  # fmt: skip
+        "City | People |",
+        "City | 1990 | 2000",
+        "Riga | 910 | 760",
+        "Riga | 911 | 761",
+        "All |  | 3",
+        "| 7 | 8",
+    ]
     assert [block.kind for block in found.blocks] == ["header", *["row"] * 4]
 
 
@@ -317,21 +371,47 @@ def m(text: str) -> str:
     ("formula", "expected"),
     [
         (m("q=4"), "q=4"),
-        (f"{m('y=')}<m:f><m:fPr/><m:num>{m('a+b')}</m:num><m:den>{m('2')}</m:den></m:f>", "y=(a+b)/2"),
-        (f"<m:sSup><m:e>{m('r')}</m:e><m:sup>{m('2')}</m:sup></m:sSup>{m('&lt;9')}", "r^2<9"),
-        (f"<m:sSub><m:e>{m('v')}</m:e><m:sub>{m('0')}</m:sub></m:sSub>", "v_0"),
-        (f"<m:rad><m:radPr><m:degHide/></m:radPr><m:deg/><m:e>{m('x+1')}</m:e></m:rad>", "√(x+1)"),
-        (f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e>{m("a")}</m:e></m:d>', "[a]"),
         (
-            f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{m("i")}</m:sub><m:e>{m("k")}</m:e></m:nary>',
+            f"{m('y=')}<m:f><m:fPr/><m:num>{m('a+b')}</m:num><m:den>{m('2')}</m:den>"
+            f"</m:f>",
+            "y=(a+b)/2",
+        ),
+        (
+            f"<m:sSup><m:e>{m('r')}</m:e><m:sup>{m('2')}</m:sup></m:sSup>{m('&lt;9')}",
+            "r^2<9",
+        ),
+        (f"<m:sSub><m:e>{m('v')}</m:e><m:sub>{m('0')}</m:sub></m:sSub>", "v_0"),
+        (
+            f"<m:rad><m:radPr><m:degHide/></m:radPr><m:deg/><m:e>{m('x+1')}</m:e>"
+            f"</m:rad>",
+            "√(x+1)",
+        ),
+        (
+            f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr>'
+            f"<m:e>{m('a')}</m:e></m:d>",
+            "[a]",
+        ),
+        (
+            f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{m("i")}</m:sub>'
+            f"<m:e>{m('k')}</m:e></m:nary>",
             "∑_i k",
         ),
-        (f"<m:nary><m:naryPr/><m:sub>{m('0')}</m:sub><m:sup>{m('n+1')}</m:sup><m:e>{m('k')}</m:e></m:nary>",
-         "∫_0^(n+1) k"),
-        (f"<m:limLow><m:e>{m('lim')}</m:e><m:lim>{m('n→9')}</m:lim></m:limLow>", "lim_(n→9)"),
-        (f"<m:acc><m:accPr/><m:e>{m('y')}</m:e></m:acc><m:bar><m:e>{m('z')}</m:e></m:bar>", "y\u0302z\u0305"),
+        (
+            f"<m:nary><m:naryPr/><m:sub>{m('0')}</m:sub><m:sup>{m('n+1')}</m:sup>"
+            f"<m:e>{m('k')}</m:e></m:nary>",
+            "∫_0^(n+1) k",
+        ),
+        (
+            f"<m:limLow><m:e>{m('lim')}</m:e><m:lim>{m('n→9')}</m:lim></m:limLow>",
+            "lim_(n→9)",
+        ),
+        (
+            f"<m:acc><m:accPr/><m:e>{m('y')}</m:e></m:acc><m:bar><m:e>{m('z')}</m:e>"
+            f"</m:bar>",
+            "y\u0302z\u0305",
+        ),
     ],
-)  # fmt: skip
+)
 def test_formulas_are_text(formula: str, expected: str) -> None:
     assert read(math(formula)).text == f"Let {expected}"
     para = f"<w:p><m:oMathPara><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>"
@@ -341,16 +421,38 @@ def test_formulas_are_text(formula: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("runs", "expected"),
     [
-        ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/><w:t> done</w:t></w:r>', "✓ done"),
-        ('<w:r><w:t>at 3 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>m</w:t></w:r>', "at 3 μm"),
-        ('<w:r><w:t>x </w:t><w:sym w:font="Symbol" w:char="F0B3"/><w:t> 2</w:t></w:r>', "x ≥ 2"),
+        (
+            '<w:r><w:sym w:font="Wingdings" w:char="F0FC"/><w:t> done</w:t></w:r>',
+            "✓ done",
+        ),
+        (
+            '<w:r><w:t>at 3 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>m</w:t>'
+            "</w:r>",
+            "at 3 μm",
+        ),
+        (
+            '<w:r><w:t>x </w:t><w:sym w:font="Symbol" w:char="F0B3"/><w:t> 2</w:t>'
+            "</w:r>",
+            "x ≥ 2",
+        ),
         ('<w:r><w:sym w:font="Arial" w:char="20AC"/><w:t>5</w:t></w:r>', "€5"),
-        ('<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>&#xF062;=</w:t></w:r>', "β="),
-        ('<w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-3</w:t></w:r>',
-         "10⁻³"),
-        ('<w:r><w:sym w:font="Odd" w:char="F123"/><w:sym w:font="Odd" w:char="no"/></w:r>', "\ufffd\ufffd"),
+        (
+            '<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>&#xF062;=</w:t>'
+            "</w:r>",
+            "β=",
+        ),
+        (
+            '<w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/>'
+            "</w:rPr><w:t>-3</w:t></w:r>",
+            "10⁻³",
+        ),
+        (
+            '<w:r><w:sym w:font="Odd" w:char="F123"/><w:sym w:font="Odd"'
+            ' w:char="no"/></w:r>',
+            "\ufffd\ufffd",
+        ),
     ],
-)  # fmt: skip
+)
 def test_symbols(runs: str, expected: str) -> None:
     assert read(f"<w:p>{runs}</w:p>").text == expected
 
@@ -362,7 +464,9 @@ def ruby(base: str, reading: str) -> str:
 
 
 def test_readings_stand_behind_their_word() -> None:
-    body = f"<w:p>{ruby('大', 'おお')}{ruby('阪', 'さか')}<w:r><w:t>へ行く</w:t></w:r>{ruby('町', 'まち')}</w:p>"
+    osaka = ruby("大", "おお") + ruby("阪", "さか")
+    town = ruby("町", "まち")
+    body = f"<w:p>{osaka}<w:r><w:t>へ行く</w:t></w:r>{town}</w:p>"
     assert read(body).text == "大阪(おおさか)へ行く町(まち)"
 
 
@@ -374,15 +478,40 @@ TEXT = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>".format
     ("body", "expected"),
     [
         (paragraph("The mill ", GONE) + paragraph("is sold."), "The mill is sold."),
-        (paragraph("a", GONE) + paragraph("b", GONE) + paragraph("c") + paragraph("d"), "abc\n\nd"),
-        (f"<w:p><w:pPr>{GONE}</w:pPr><w:del>{TEXT('x')}</w:del></w:p>" + paragraph("y"), "y"),
-        (table(row(f"<w:tc>{paragraph('last', GONE)}</w:tc>", "b")) + paragraph("c"), "last | b\n\nc"),
-        (table(row("a", "b"), row("c", "d", properties="<w:del/>"), row("e", "f")), "a | b\ne | f"),
-        (paragraph("now", "<w:pPrChange><w:pPr><w:pStyle w:val='H1'/></w:pPr></w:pPrChange>"), "now"),
-        (paragraph("moved", "<w:rPr><w:moveFrom/></w:rPr>") + paragraph(" on"), "moved on"),
+        (
+            paragraph("a", GONE)
+            + paragraph("b", GONE)
+            + paragraph("c")
+            + paragraph("d"),
+            "abc\n\nd",
+        ),
+        (
+            f"<w:p><w:pPr>{GONE}</w:pPr><w:del>{TEXT('x')}</w:del></w:p>"
+            + paragraph("y"),
+            "y",
+        ),
+        (
+            table(row(f"<w:tc>{paragraph('last', GONE)}</w:tc>", "b")) + paragraph("c"),
+            "last | b\n\nc",
+        ),
+        (
+            table(row("a", "b"), row("c", "d", properties="<w:del/>"), row("e", "f")),
+            "a | b\ne | f",
+        ),
+        (
+            paragraph(
+                "now",
+                "<w:pPrChange><w:pPr><w:pStyle w:val='H1'/></w:pPr></w:pPrChange>",
+            ),
+            "now",
+        ),
+        (
+            paragraph("moved", "<w:rPr><w:moveFrom/></w:rPr>") + paragraph(" on"),
+            "moved on",
+        ),
         (paragraph("end", GONE), "end"),
     ],
-)  # fmt: skip
+)
 def test_deleted_ends_and_rows(body: str, expected: str) -> None:
     found = read(body, styles=HEADINGS)
     assert found.text == expected

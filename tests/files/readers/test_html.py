@@ -1,4 +1,4 @@
-"""HTML: the text that a page shows (blocks, list numbers, tables, formulas), and text that it does not show."""
+"""HTML: the text that a page shows, and text that it does not show."""
 
 from collections.abc import Sequence
 
@@ -23,10 +23,12 @@ def blocks(found: TextFile) -> Sequence[tuple[str, str]]:
 
 def test_what_is_not_shown_is_not_read() -> None:
     found = read_html(
-        b"<head><title>T</title><style>p{}</style></head><body><script>alert('<p>no</p>')</script>"
+        b"<head><title>T</title><style>p{}</style></head><body><script>alert('<p>no"
+        b"</p>')</script>"
         b"<p>One <b>bold</b>&nbsp;&amp; plain.<!-- no --><p hidden>no<p style='display:"
         b" none'>no</p>"
-        b"<noscript>no</noscript><svg><text>no</text></svg><template><p>no</p></template><p>Two.",
+        b"<noscript>no</noscript><svg><text>no</text></svg><template><p>no</p>"
+        b"</template><p>Two.",
     )
     assert found.text == "One bold & plain.\n\nTwo."
 
@@ -56,7 +58,8 @@ def test_headings_lists_and_fences() -> None:
 
 def test_rows_know_their_header() -> None:
     found = page(
-        "<table><thead><tr><th>Item<th>Price</thead><tr><td>Nut</td><td><p>3</p></td></tr><tr><td>Bolt<td>4<tr><td"
+        "<table><thead><tr><th>Item<th>Price</thead><tr><td>Nut</td><td><p>3</p></td>"
+        "</tr><tr><td>Bolt<td>4<tr><td"
         " colspan=2>All prices in marks.</table>"
     )
     assert found.text == "Item | Price\nNut | 3\nBolt | 4\n\nAll prices in marks."
@@ -193,7 +196,8 @@ def test_merged_cells_keep_the_columns(rows: str, expected: str) -> None:
         (
             (
                 "<tr><td"
-                " colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr><td>Riga<td>910"
+                " colspan=2><b>Towns</b><tr><td><b>City</b><td><b>People</b><tr>"
+                "<td>Riga<td>910"
             ),
             "City | People",
         ),
@@ -249,11 +253,13 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
     ("body", "expected"),
     [
         (
-            f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}</semantics></math>",
+            f"<math><semantics><mrow><mi>k</mi><mo>=</mo><mn>7</mn></mrow>{TEX}"
+            f"</semantics></math>",
             "k=7",
         ),
         (
-            "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac></math>",
+            "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn>"
+            "</mfrac></math>",
             "(a+1)/2",
         ),
         (
@@ -264,7 +270,8 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
             "r^2 if t",
         ),
         (
-            "<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2</mn></msqrt></math>",
+            "<math><mroot><mi>x</mi><mn>3</mn></mroot><mo>&#x2062;</mo><msqrt><mn>2"
+            "</mn></msqrt></math>",
             "3√x√2",
         ),
         (f"<math alttext='F'><semantics><mrow></mrow>{TEX}</semantics></math>", "E"),
@@ -274,7 +281,8 @@ TEX = "<annotation encoding='application/x-tex'>E</annotation>"
             "m=3",
         ),
         (
-            "<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi></math>",
+            "<math><munderover><mo>∑</mo><mi>i</mi><mn>9</mn></munderover><mi>k</mi>"
+            "</math>",
             "∑_i^9 k",
         ),
         ("<script type='math/tex'>x < 5</script>", "x < 5"),

@@ -131,7 +131,10 @@ def test_a_password_for_reading_is_refused_and_one_for_changing_is_not(
 
 
 def form(*given: dict[str, Any]) -> Callable[[Any], None]:
-    """Adds annotations to the first page of a PDF: names of objects begin with a slash, a list is the parents."""
+    """Adds annotations to the first page of a PDF.
+
+    Names of objects begin with a slash, a list is the parents.
+    """
     from pypdf.generic import (
         ArrayObject,
         DictionaryObject,

@@ -1,4 +1,4 @@
-"""Markdown, tables, logs and conversations: the text is unchanged, and its blocks are found."""
+"""Markdown, tables, logs and conversations: unchanged text, and its blocks."""
 
 import pytest
 from hypothesis import given
@@ -84,12 +84,18 @@ def test_blocks_of_a_page() -> None:
             "text\n| a | b |\n|---|:-:|\n| 1 | 2 |\nc\n\nd",
             ["header|| a | b |\n|---|:-:|", "row|| 1 | 2 |", "row|c"],
         ),
-        ("> # T #\n> a\n> b\n\n>> c", ["heading|> # T #", "item|> a\n> b", "item|>> c"]),
-        ("<!-- \n# no\n-->\n# yes\n<div>\n- no\n\n- yes", ["heading|# yes", "item|- yes"]),
+        (
+            "> # T #\n> a\n> b\n\n>> c",
+            ["heading|> # T #", "item|> a\n> b", "item|>> c"],
+        ),
+        (
+            "<!-- \n# no\n-->\n# yes\n<div>\n- no\n\n- yes",
+            ["heading|# yes", "item|- yes"],
+        ),
         ("    code\n\n    # code\ntext\n    text", ["fence|code\n\n    # code"]),
         ("```\nnever closed\n# no", ["fence|```\nnever closed\n# no"]),
     ],
-)  # fmt: skip
+)
 def test_blocks_are_those_of_commonmark(text: str, expected: list[str]) -> None:
     assert ["|".join(block) for block in blocks_shown(text)] == expected
 
