@@ -56,7 +56,10 @@ class TooLarge(Exception):  # noqa: N818
 
 @lru_cache(256)  # a document has millions of elements, but few names
 def word(tag: object) -> str:
-    """The name of an element in Word's namespace; empty for others."""
+    """The name of an element in Word's namespace.
+
+    Empty for others.
+    """
     qualified = str(tag)  # lxml gives functions as tags of comments
     prefix = f"{{{_WORD}}}"
     return qualified.removeprefix(prefix) if qualified.startswith(prefix) else ""

@@ -38,7 +38,8 @@ _META_WITHIN = 4096
 # Web encodings that Python knows by the same name. Pages that declare Latin-1 or ASCII
 # mean Windows-1252.
 _ENCODING = re.compile(
-    r"utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]|shift_jis|euc-(jp|kr)|gbk|gb2312|gb18030|big5",
+    r"utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]|shift_jis|euc-(jp|kr)|gbk|gb2312"
+    r"|gb18030|big5",
     re.IGNORECASE,
 )
 _WINDOWS = re.compile(r"iso-8859-1|latin-?1|(us-)?ascii|windows-1252", re.IGNORECASE)
@@ -77,7 +78,8 @@ _BANNERS = re.compile(
     r"|(?:gdpr|ccpa|consent|privacy)[-_"
     r" ]?(?:banner|bar\b|pop-?up|overlay|modal|manager|cookie)"
     r"|gdpr-notice|eu-cookie-|fc-consent|onetrust-|cybotcookiebot"
-    r"|cookiehub|didomi-|usercentrics|qc-cmp2|truste[-_]|osano-cm|iubenda-cs|klaro|termly|cmplz-|\bcc-window\b"
+    r"|cookiehub|didomi-|usercentrics|qc-cmp2|truste[-_]|osano-cm|iubenda-cs"
+    r"|klaro|termly|cmplz-|\bcc-window\b"
     r"|sp_message_container|borlabs-?cookie|\bcky-",
     re.IGNORECASE,
 )
@@ -216,7 +218,10 @@ class _HtmlText:
         return self
 
     def _start(self, element: Element) -> bool:
-        """Begin an element; True if nothing in it remains to be read."""
+        """Begin an element.
+
+        True if nothing in it remains to be read.
+        """
         tag = element.tag
         if _is_hidden(tag, element.attrib):
             return True

@@ -35,7 +35,10 @@ class _Cue(NamedTuple):
 
 
 def read_subtitles(data: bytes) -> TextFile:
-    """Read a WebVTT or SRT file; ``ValueError`` if it is not UTF-8 or UTF-16."""
+    """Read a WebVTT or SRT file.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
+    """
     turns: list[_Cue] = []
     for cue in _cues(decoded(data)):
         if turns and _goes_on(turns[-1], cue):
@@ -107,7 +110,10 @@ def _timed(text: str) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def read_text(data: bytes) -> TextFile:
-    """Read plain text unchanged; ``ValueError`` if it is not UTF-8 or UTF-16."""
+    """Read plain text unchanged.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
+    """
     text = decoded(data)
     return TextFile("", text, turns_of(text))
 
@@ -122,7 +128,10 @@ Row = tuple[int, int, Sequence[str]]  # start, end, cells
 
 
 def read_table(data: bytes) -> TextFile:
-    """Read a CSV or TSV file; ``ValueError`` if it is not UTF-8 or UTF-16."""
+    """Read a CSV or TSV file.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
+    """
     text = decoded(data)
     rows = _rows(text)
     looked_at = list(islice(rows, _LOOKED_AT))
@@ -144,7 +153,9 @@ def read_table(data: bytes) -> TextFile:
 
 
 def read_log(data: bytes) -> TextFile:
-    """Read a log; ``ValueError`` if it is not UTF-8 or UTF-16.
+    """Read a log.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
 
     An entry is a line and the indented lines below it or, if entries begin with a time,
     all lines without one.
@@ -171,7 +182,10 @@ def read_log(data: bytes) -> TextFile:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    """Yield the rows; after one that cannot be parsed, every line is a row."""
+    """Yield the rows.
+
+    After one that cannot be parsed, every line is a row.
+    """
     read_to = 0
 
     def lines() -> Iterator[str]:
@@ -251,7 +265,10 @@ def markdown_work(data: bytes) -> int:
 
 
 def read_markdown(data: bytes) -> TextFile:
-    """Read a Markdown file; ``ValueError`` if it is not UTF-8 or UTF-16."""
+    """Read a Markdown file.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
+    """
     text = decoded(data)
     return TextFile("", text, tuple(blocks_of(text)))
 
