@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.apps.compare.results import Comparison, Pick, Retrieval
+from spscanner_rag.apps.compare.notebook import Comparison
+from spscanner_rag.apps.compare.results import Pick, Retrieval
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex

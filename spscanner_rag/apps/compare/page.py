@@ -7,7 +7,7 @@ then all picks.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spscanner_rag.apps.compare.results import Comparison, Pick, Retrieval
+from spscanner_rag.apps.compare.results import ComparedDocument, Pick, Retrieval
 from spscanner_rag.apps.compare.verdict import verdict
 from spscanner_rag.apps.pages.html_page import (
     readable,
@@ -34,7 +34,7 @@ LONGEST = 2_000
 CONTEXT = 160  # characters on each side of a pick
 
 
-def render_comparisons(comparisons: Sequence[Comparison]) -> str:
+def render_comparisons(comparisons: Sequence[ComparedDocument]) -> str:
     """Render the page of comparisons.
 
     They have the same retrievers and question, and a document each.
@@ -73,7 +73,7 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def _documents_of(comparisons: Sequence[Comparison]) -> "list[_Document]":
+def _documents_of(comparisons: Sequence[ComparedDocument]) -> "list[_Document]":
     titles = short_names([comparison.document.path for comparison in comparisons])
     documents: list[_Document] = []
     for comparison, title in zip(comparisons, titles, strict=True):
@@ -218,7 +218,7 @@ class _Column:
 class _Document:
     """One comparison of the page, with a number that counts from 1."""
 
-    def __init__(self, number: int, comparison: Comparison, title: str) -> None:
+    def __init__(self, number: int, comparison: ComparedDocument, title: str) -> None:
         self.number = number
         self.comparison = comparison
         self.title = title

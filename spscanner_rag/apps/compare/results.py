@@ -1,8 +1,6 @@
 """The result of a comparison, with the picks of each retriever."""
 
-import html
 from dataclasses import dataclass
-from functools import cached_property
 
 from spscanner_rag.files.documents import TextFile
 
@@ -78,10 +76,8 @@ class Retrieval:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class ComparedDocument:
     """The picks of several retrievers for one question about one document.
-
-    A notebook shows the page.
 
     Parameters
     ----------
@@ -125,19 +121,4 @@ class Comparison:
         return (
             f"Comparison({self.query!r:.60}, characters={len(self.text)}, retrievers:"
             f" {names})"
-        )
-
-    @cached_property
-    def page(self) -> str:
-        """The comparison as one self-contained HTML page."""
-        from spscanner_rag.apps.compare.page import render_comparisons
-
-        return render_comparisons([self])
-
-    def _repr_html_(self) -> str:
-        # the frame cannot access the page around it
-        return (
-            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts"'
-            ' title="Comparison of retrievers" width="100%" height="760"'
-            ' style="border: 1px solid #8886; border-radius: 8px"></iframe>'
         )

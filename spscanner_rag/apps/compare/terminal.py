@@ -10,7 +10,7 @@ from rich.progress import TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.apps.compare.results import Comparison, Pick, Retrieval
+from spscanner_rag.apps.compare.results import ComparedDocument, Pick, Retrieval
 from spscanner_rag.apps.pages.terminal import (
     captured,
     line_of,
@@ -24,7 +24,7 @@ SHOWN = 400
 """The characters of a pick that are shown."""
 
 
-def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
+def render_text(comparisons: Sequence[ComparedDocument], stream: TextIO) -> str:
     """Render comparisons as text, in the colours and width of ``stream``."""
     console = open_console(stream)
     with_picks = [comparison for comparison in comparisons if comparison.has_picks]
@@ -37,7 +37,7 @@ def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
     return output
 
 
-def _print_comparison(console: Console, comparison: Comparison) -> None:
+def _print_comparison(console: Console, comparison: ComparedDocument) -> None:
     facts = (
         f"{len(comparison.text):,} characters, tokens as counted by"
         f" {comparison.counted_by}"
@@ -51,7 +51,7 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
         _print_evidence_sentence(console, comparison, number)
 
 
-def _summary(console: Console, comparison: Comparison) -> Table:
+def _summary(console: Console, comparison: ComparedDocument) -> Table:
     """Return a table with a row for each retriever."""
     with_only = len(comparison.retrievals) > 1
     with_evidence = bool(comparison.evidence_sentences)
@@ -86,7 +86,7 @@ def _evidence_cell(retrieval: Retrieval) -> Text:
 
 
 def _print_picks(
-    console: Console, comparison: Comparison, retrieval: Retrieval
+    console: Console, comparison: ComparedDocument, retrieval: Retrieval
 ) -> None:
     console.print()
     console.print(line_of(console, retrieval.name, "bold"), soft_wrap=True)
@@ -101,7 +101,7 @@ def _print_picks(
         print_sentence(console, quote, (pick.rank, pick.score))
 
 
-def _quote(comparison: Comparison, pick: Pick) -> str:
+def _quote(comparison: ComparedDocument, pick: Pick) -> str:
     """Return the beginning of a pick, with its length if it is longer."""
     characters = pick.end - pick.start
     quote = comparison.text[pick.start : pick.start + min(characters, SHOWN)]
@@ -111,7 +111,7 @@ def _quote(comparison: Comparison, pick: Pick) -> str:
 
 
 def _print_evidence_sentence(
-    console: Console, comparison: Comparison, number: int
+    console: Console, comparison: ComparedDocument, number: int
 ) -> None:
     """Print an evidence sentence, and who found and who missed it."""
     start, end = comparison.evidence_sentences[number]

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from spscanner_rag.apps.compare.results import Comparison, Pick, Retrieval
+from spscanner_rag.apps.compare.results import ComparedDocument, Pick, Retrieval
 from spscanner_rag.apps.pages.html_page import listed
 
 _ONE_SENTENCE = "the evidence sentence"
 
 
-def verdict(comparison: Comparison, labels: Sequence[str]) -> str:
+def verdict(comparison: ComparedDocument, labels: Sequence[str]) -> str:
     """Summarize a comparison in one or two sentences of plain text."""
     if comparison.evidence_sentences:
         return _verdict_on_evidence(comparison, labels)
@@ -25,7 +25,7 @@ def verdict(comparison: Comparison, labels: Sequence[str]) -> str:
     )
 
 
-def _agree(comparison: Comparison) -> bool:
+def _agree(comparison: ComparedDocument) -> bool:
     """True if the best picks of all retrievers overlap each other."""
     best_picks: list[Pick] = []
     for retrieval in comparison.retrievals:
@@ -49,7 +49,9 @@ class _Success(NamedTuple):
     rank: int
 
 
-def _success(comparison: Comparison, retrieval: Retrieval, label: str) -> _Success:
+def _success(
+    comparison: ComparedDocument, retrieval: Retrieval, label: str
+) -> _Success:
     sentences = zip(comparison.evidence_sentences, retrieval.found, strict=True)
     spans = [span for span, is_found in sentences if is_found]
     ranks: list[int] = []
@@ -59,7 +61,7 @@ def _success(comparison: Comparison, retrieval: Retrieval, label: str) -> _Succe
     return _Success(label, len(spans), min(ranks, default=0))
 
 
-def _verdict_on_evidence(comparison: Comparison, labels: Sequence[str]) -> str:
+def _verdict_on_evidence(comparison: ComparedDocument, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
     successes: list[_Success] = []
     for retrieval, label in zip(comparison.retrievals, labels, strict=True):
