@@ -36,6 +36,6 @@ def __getattr__(
     # Modules that only write files also import this package, and loading needs torch,
     # which is slow to import.
     for module in ("file_access", "config", "load", "save") if name in __all__ else ():
-        if hasattr(found := import_module(f"{__name__}.{module}"), name):
-            return getattr(found, name)
+        if hasattr(loaded_module := import_module(f"{__name__}.{module}"), name):
+            return getattr(loaded_module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -80,14 +80,14 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
     if isinstance(limit := values["dt_limit"], list | tuple):
         unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in limit]
         values["dt_limit"] = [float("inf") if v == "Infinity" else v for v in unpacked]
-    read = Mamba2Config(**values, pad_vocab_size_multiple=1)
+    mamba2_config = Mamba2Config(**values, pad_vocab_size_multiple=1)
     heads = config.get("num_heads", 128)
-    if heads != read.nheads:
+    if heads != mamba2_config.nheads:
         raise ValueError(
-            f"num_heads * head_dim is {heads} * {read.headdim};"
-            f" expected expand * hidden_size = {read.d_inner}"
+            f"num_heads * head_dim is {heads} * {mamba2_config.headdim};"
+            f" expected expand * hidden_size = {mamba2_config.d_inner}"
         )
-    return read
+    return mamba2_config
 
 
 FORMAT: Final = 1  # the format of the object "spscanner"
@@ -177,8 +177,8 @@ class ScannerSettings:
         units = self.least_units
         weight = self.text_weight
         right = type(units) is int and 0 <= units <= _MOST_LEAST_UNITS
-        whole = f"a whole number of at least 0, at most {_MOST_LEAST_UNITS:,}"
-        _expect(right, "lexical.least_units", units, whole)
+        expected_units = f"a whole number of at least 0, at most {_MOST_LEAST_UNITS:,}"
+        _expect(right, "lexical.least_units", units, expected_units)
         right = type(weight) in (int, float) and 0 <= weight <= _MOST_TEXT_WEIGHT
         _expect(
             right,
@@ -263,7 +263,7 @@ class ScannerSettings:
 
 
 def _checked_object(
-    value: object, where: str, known: Sequence[str]
+    value: object, where: str, keys: Sequence[str]
 ) -> Mapping[str, Any]:
     """Return the value if it is an object with known keys.
 
@@ -271,10 +271,10 @@ def _checked_object(
     """
     if not isinstance(value, Mapping):
         raise ValueError(f"{where} is {value!r:.60}; expected an object")
-    unknown = [key for key in value if key not in known]
+    unknown = [key for key in value if key not in keys]
     if unknown:
         raise ValueError(
-            f"{where}.{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
+            f"{where}.{unknown[0]}: unknown key; expected {', '.join(keys)}: remove it"
         )
     return value
 

@@ -98,12 +98,12 @@ class EncoderFile(NamedTuple):
 
 def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor of a cross-reader, by name."""
-    own = {
+    shapes = {
         name: sizes
         for name, sizes in shape.tensors().items()
         if name != WORD_EMBEDDINGS
     }
-    return own | {HEAD: (shape.hidden_size + 2,)}
+    return shapes | {HEAD: (shape.hidden_size + 2,)}
 
 
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:

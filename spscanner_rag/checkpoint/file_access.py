@@ -324,16 +324,16 @@ class Digests:
         ``content`` is that of the file, if it is already read.
         """
         if path.name in self._of:
-            found = (
+            digest = (
                 file_digest(path)
                 if content is None
                 else hashlib.sha256(content).hexdigest()
             )
             with faults_of(path):
-                self._compare(path.name, found, path.name)
+                self._compare(path.name, digest, path.name)
 
-    def _compare(self, name: str, found: str, file: str) -> None:
-        if found != self._of[name]:
+    def _compare(self, name: str, digest: str, file: str) -> None:
+        if digest != self._of[name]:
             raise ValueError(
                 f"its SHA-256 is not spscanner.{DIGESTS}.{name} of {CONFIG}, so it was"
                 " damaged or edited, or is another checkpoint's; download or save the"

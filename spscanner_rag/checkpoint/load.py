@@ -146,8 +146,10 @@ def load_checkpoint(
     folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files, layout)
-    found = find_tokenizer(tokenizer, files, published, check=digests.check, **hub)
-    refuse_small_vocabulary(config, found, files / CONFIG)
+    loaded_tokenizer = find_tokenizer(
+        tokenizer, files, published, check=digests.check, **hub
+    )
+    refuse_small_vocabulary(config, loaded_tokenizer, files / CONFIG)
     word_vectors = (
         read_word_vectors(files / WORD_VECTORS, digests.check)
         if settings.soft
@@ -158,12 +160,24 @@ def load_checkpoint(
     model, has_head = _load_weights(
         files, config, settings, digests, device, dtype, require_head, layout
     )
-    meaning, own = _meaning_of(
+    meaning, encoder_file = _meaning_of(
         settings, encoder, files, digests, torch.device(device), dtype, hub
     )
     source = "default" if name is None else str(name)
-    rest = has_head, word_vectors, tuple(sorted(digests.checked)), meaning, encoder, own
-    return Checkpoint(model, settings, found, source, folder, published, *rest)
+    return Checkpoint(
+        model=model,
+        settings=settings,
+        tokenizer=loaded_tokenizer,
+        source=source,
+        folder=folder,
+        published=published,
+        has_head=has_head,
+        word_vectors=word_vectors,
+        verified=tuple(sorted(digests.checked)),
+        meaning=meaning,
+        encoder=encoder,
+        encoder_file=encoder_file,
+    )
 
 
 def _meaning_of(
@@ -185,20 +199,22 @@ def _meaning_of(
             " without one and has no weights for its vectors; pass encoder=None, or"
             " use the bundled checkpoint"
         )
-    own, digest = read_encoder(files / ENCODER, digests.check)
+    encoder_file, digest = read_encoder(files / ENCODER, digests.check)
     computing = dtype if dtype == torch.bfloat16 else torch.float32
     words = None
-    given: SentenceEncoder
+    chosen_encoder: SentenceEncoder
     if default:
-        given = read = own.loaded(digest, device, computing)
-        words = read.model.words
+        chosen_encoder = token_encoder = encoder_file.loaded(digest, device, computing)
+        words = token_encoder.model.words
     elif isinstance(encoder, str | Path):
         file, digest = find_encoder(encoder, **hub)
-        given = file.loaded(digest, device, computing)
+        chosen_encoder = file.loaded(digest, device, computing)
     else:
-        given = TextEncoder(encoder)
-    cross = own.loaded_cross(device, computing, words)
-    return Meaning(given, settings.meaning, weighed=default, cross=cross), own
+        chosen_encoder = TextEncoder(encoder)
+    cross = encoder_file.loaded_cross(device, computing, words)
+    return Meaning(
+        chosen_encoder, settings.meaning, weighed=default, cross=cross
+    ), encoder_file
 
 
 def load_model(
@@ -346,7 +362,8 @@ def _load_weights(
         digests.check(path)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     model.load_state_dict(
-        tensors | {name: made.to(device) for name, made in absent.items()}, assign=True
+        tensors | {name: tensor.to(device) for name, tensor in absent.items()},
+        assign=True,
     )
     return model.eval(), has_head
 

@@ -247,16 +247,16 @@ def quantized(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
     Each `GROUP` numbers of a row share a float16 scale.
     """
-    kept = {name: weight.float() for name, weight in weights.items()}
-    for name in [name for name, weight in kept.items() if weight.ndim > 1]:
-        groups = grouped(kept[name])
+    stored = {name: weight.float() for name, weight in weights.items()}
+    for name in [name for name, weight in stored.items() if weight.ndim > 1]:
+        groups = grouped(stored[name])
         scale = (groups.abs().amax(2) / 127).half().clamp(min=1e-7)  # (rows, groups)
-        kept[name] = (
+        stored[name] = (
             (groups / scale.float()[..., None])
             .round()
             .clamp(-127, 127)
             .to(torch.int8)
             .flatten(1)
         )
-        kept[f"{name}{SCALE}"] = scale
-    return kept
+        stored[f"{name}{SCALE}"] = scale
+    return stored

@@ -179,9 +179,9 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
 
 def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
     """Refuse NaN, infinity, and weights too large for training or for ``target``."""
-    least, most = (float(extreme) for extreme in torch.aminmax(tensor))
-    largest = max(-least, most)
-    if not (math.isfinite(least) and math.isfinite(most)):
+    lowest, highest = (float(extreme) for extreme in torch.aminmax(tensor))
+    largest = max(-lowest, highest)
+    if not (math.isfinite(lowest) and math.isfinite(highest)):
         raise CheckpointError(f"{where} holds NaN or infinity; expected finite weights")
     if largest > LARGEST_WEIGHT:
         raise CheckpointError(

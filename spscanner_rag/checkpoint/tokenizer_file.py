@@ -29,28 +29,29 @@ _LARGEST_GROWTH: Final = 64
 
 
 def find_tokenizer(
-    given: Tokenizer | str | Path | None,
+    tokenizer: Tokenizer | str | Path | None,
     folder: Path,
     published: bool,
     *,
     check: Check | None = None,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
-    """Return the given tokenizer, else the checkpoint's own.
+    """Return the caller's tokenizer, else the checkpoint's own.
 
     If ``published``, the last choice is that of the paper's scanners.
 
-    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or
+    ``tokenizer`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or
     None.
     """
-    if isinstance(given, Tokenizer):
-        return without_limits(given)
-    if given is not None and not isinstance(given, str | Path):
+    if isinstance(tokenizer, Tokenizer):
+        return without_limits(tokenizer)
+    if tokenizer is not None and not isinstance(tokenizer, str | Path):
         raise CheckpointError(
-            f"tokenizer is a {type(given).__name__}; expected a tokenizers.Tokenizer, a"
-            " tokenizer.json, a folder that holds one, or a Hub id"
+            f"tokenizer is a {type(tokenizer).__name__}; expected a "
+            "tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub "
+            "id"
         )
-    if given is None:
+    if tokenizer is None:
         if os.path.lexists(folder / TOKENIZER):
             return read_tokenizer(folder / TOKENIZER, check)
         if not published:
@@ -58,11 +59,11 @@ def find_tokenizer(
                 f"{folder}: no {TOKENIZER} there; pass tokenizer= (--tokenizer), or add"
                 " the file"
             )
-    elif (path := local_path(given, "a tokenizer or its file")) is not None:
+    elif (path := local_path(tokenizer, "a tokenizer or its file")) is not None:
         return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
     hub.pop("revision", None)
     try:
-        fetched = download(str(given or PUBLISHED_TOKENIZER), (TOKENIZER,), **hub)
+        fetched = download(str(tokenizer or PUBLISHED_TOKENIZER), (TOKENIZER,), **hub)
     except CheckpointError as error:
         raise CheckpointError(
             f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH (--tokenizer"

@@ -169,11 +169,11 @@ class Bert:
             The place in each window where the second of two texts begins.
         """
         lengths = [len(window) for window in windows]
-        places = _Places(lengths, self.device)
-        x = self._embedded(windows, places, second)  # (rows, hidden_size)
+        layout = _Places(lengths, self.device)
+        x = self._embedded(windows, layout, second)  # (rows, hidden_size)
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
-            attended = self._attention(name, x, places)
+            attended = self._attention(name, x, layout)
             x = self._norm(f"{name}attention.output.LayerNorm", x + attended)
             inner = gelu(self._linear(f"{name}intermediate.dense", x))
             outer = self._linear(f"{name}output.dense", inner)
@@ -183,7 +183,7 @@ class Bert:
     def _embedded(
         self,
         windows: Sequence[Sequence[int]],
-        places: "_Places",
+        layout: "_Places",
         second: Sequence[int] | None,
     ) -> Tensor:
         """The sum of a token's three embeddings, (rows, hidden_size).
@@ -194,14 +194,14 @@ class Bert:
         tokens = len(ids)
         missing = _filled(tokens) - tokens
         x = embedding(pad(ids, (0, missing)), self.words)
-        positions = pad(places.positions, (0, missing))
+        positions = pad(layout.positions, (0, missing))
         x = x + self._weights["embeddings.position_embeddings.weight"][positions]
         # (rows,): 1 in the second text
         kinds = torch.zeros(tokens + missing, dtype=torch.long, device=self.device)
         if second is not None:
             lengths = torch.tensor([len(window) for window in windows])
             begins = torch.tensor(second).repeat_interleave(lengths).to(self.device)
-            kinds[:tokens] = (places.positions >= begins).long()
+            kinds[:tokens] = (layout.positions >= begins).long()
         x = x + self._weights["embeddings.token_type_embeddings.weight"][kinds]
         return self._norm("embeddings.LayerNorm", x)
 
@@ -217,17 +217,17 @@ class Bert:
     def _linear(self, name: str, x: Tensor) -> Tensor:
         return linear(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
-    def _attention(self, name: str, x: Tensor, places: "_Places") -> Tensor:
+    def _attention(self, name: str, x: Tensor, layout: "_Places") -> Tensor:
         heads = self.shape.num_attention_heads
-        slots = places.windows * places.longest
+        slots = layout.windows * layout.longest
         packed = self._linear(f"{name}attention.self.all", x)  # (rows, 3 * hidden_size)
         padded = packed.new_zeros(slots, packed.shape[1])
-        padded[places.slots] = packed[: len(places.slots)]
-        by_head = padded.view(places.windows, places.longest, 3, heads, -1)
+        padded[layout.slots] = packed[: len(layout.slots)]
+        by_head = padded.view(layout.windows, layout.longest, 3, heads, -1)
         q, k, v = by_head.permute(2, 0, 3, 1, 4)
         # (windows, heads, longest, headdim)
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask=places.mask)
-        mixed = mixed.transpose(1, 2).reshape(slots, -1)[places.slots]
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=layout.mask)
+        mixed = mixed.transpose(1, 2).reshape(slots, -1)[layout.slots]
         mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
         return self._linear(f"{name}attention.output.dense", mixed)
 

@@ -118,7 +118,7 @@ class MeaningWeights:
 def _mean_of_neighbours(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
     """The mean of each value and its neighbours up to ``reach`` away: (values,)."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    places = np.arange(len(values))
-    first = np.maximum(places - reach, 0)
-    stop = np.minimum(places + reach + 1, len(values))
+    numbers = np.arange(len(values))
+    first = np.maximum(numbers - reach, 0)
+    stop = np.minimum(numbers + reach + 1, len(values))
     return np.asarray((sums[stop] - sums[first]) / (stop - first), np.float32)

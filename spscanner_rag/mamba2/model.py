@@ -351,11 +351,11 @@ class ScannerModel(nn.Module):
     ) -> Tensor:
         """Token embeddings, plus the lexical channel's: (batch, tokens, d_model)."""
         embedded = self.backbone.embedding(input_ids)
-        for name, given, part_name, part in (
+        for name, values, part_name, part in (
             ("match_classes", match_classes, "match embedding", self.match_embedding),
             ("match_features", match_features, "soft channel", self.soft_match),
         ):
-            if (given is None) != (part is None):
+            if (values is None) != (part is None):
                 raise ValueError(
                     f"pass {name} exactly when the model has a {part_name}"
                 )

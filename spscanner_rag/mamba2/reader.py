@@ -127,11 +127,13 @@ class SequenceBatch(NamedTuple):
 
         Padding comes only after a sequence's end, so it changes no logit.
         """
-        lengths = np.array([len(one.input_ids) for one in sequences], np.int64)
+        lengths = np.array(
+            [len(sequence.input_ids) for sequence in sequences], np.int64
+        )
         numbers = np.arange(len(sequences))
         rows = np.zeros_like(numbers) if packed else numbers
         starts = np.cumsum(lengths) - lengths if packed else np.zeros_like(lengths)
-        places = _Places(rows, starts, lengths)
+        layout = _Places(rows, starts, lengths)
         priors = []
         unit_tokens = []
         for sequence, start in zip(sequences, starts, strict=True):
@@ -140,9 +142,9 @@ class SequenceBatch(NamedTuple):
                 priors.append(sequence.prior)
         units = [len(positions) for positions in unit_tokens]
         return cls(
-            input_ids=places.filled([s.input_ids for s in sequences], np.int64),
-            match_classes=places.filled([s.match_classes for s in sequences], np.int64),
-            match_features=places.filled(
+            input_ids=layout.filled([s.input_ids for s in sequences], np.int64),
+            match_classes=layout.filled([s.match_classes for s in sequences], np.int64),
+            match_features=layout.filled(
                 [s.match_features for s in sequences], np.float32
             ),
             prior=np.concatenate(priors) if priors else None,

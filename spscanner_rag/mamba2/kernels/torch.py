@@ -124,16 +124,18 @@ def tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tens
 
     They are (batch, d_conv - 1, conv_dim).
     """
-    kept = tail.shape[1]
+    tail_length = tail.shape[1]
     tokens = xBC.shape[1]
-    recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
-    first = recent.shape[1] - kept
+    recent = torch.cat(
+        (tail.to(xBC.dtype), xBC[:, max(0, tokens - tail_length) :]), dim=1
+    )
+    first = recent.shape[1] - tail_length
     recent = recent[:, first:]
     if sequence_index is not None:
         index = torch.cat(
             (
                 sequence_index.new_zeros(tail.shape[:2]),
-                sequence_index[:, max(0, tokens - kept) :],
+                sequence_index[:, max(0, tokens - tail_length) :],
             ),
             dim=1,
         )

@@ -75,7 +75,7 @@ def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) 
     It does not hold Python's global lock.
     """
     threads = min(torch.get_num_threads(), len(tasks))
-    own = tasks[::threads] if threads else tasks
+    first_tasks = tasks[::threads] if threads else tasks
 
     def run(share: Sequence[tuple[Any, ...]]) -> None:
         for arguments in share:
@@ -85,7 +85,7 @@ def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) 
         _pool(os.getpid()).submit(run, tasks[first::threads])
         for first in range(1, threads)
     ]
-    run(own)
+    run(first_tasks)
     for other in others:
         other.result()
 
