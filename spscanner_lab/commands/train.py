@@ -118,7 +118,10 @@ def encoder(
     the scanner's logits, are then fitted. The same command resumes.
     """
     from spscanner_lab.evidence.questions import read_documents
-    from spscanner_lab.training.meaning_weights import put_into_checkpoint
+    from spscanner_lab.training.meaning_weights import (
+        EncoderNumbers,
+        put_into_checkpoint,
+    )
     from spscanner_rag.baselines.embedding_models import installed
     from spscanner_rag.system.threads import use_threads
 
@@ -128,12 +131,8 @@ def encoder(
         base,
         list(read_documents(data)),
         out,
+        EncoderNumbers(steps, cross_steps, documents, questions, seed),
         TrainingView(steps, progress).preparing,
-        steps=steps,
-        cross_steps=cross_steps,
-        most_documents=documents,
-        questions=questions,
-        seed=seed,
     )
 
 

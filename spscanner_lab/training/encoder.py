@@ -1,4 +1,7 @@
-"""Train an encoder on questions, and a cross-reader, which reads a question together with sentences."""
+"""Train an encoder on questions, and a cross-reader.
+
+A cross-reader reads a question together with sentences.
+"""
 
 import math
 import random
@@ -50,7 +53,10 @@ _DRAWN = 200  # sentences around which windows may be laid
 
 
 class Asked(NamedTuple):
-    """A question and the sentences of its document that answer it: none if the document leaves it open."""
+    """A question and the sentences of its document that answer it.
+
+    There are none if the document leaves the question open.
+    """
 
     ids: list[int]
     relevant: NDArray[np.int64]
@@ -62,10 +68,10 @@ Source = list[Read]
 
 
 def stretch_of(source: Source, rng: random.Random) -> Read:
-    """Draw a document, one of its questions, and a stretch of sentences around one that answers it.
+    """Draw a stretch of sentences around one that answers a question.
 
-    The stretch comes with questions that it answers, and perhaps one that the document
-    leaves open.
+    First a document is drawn, then one of its questions. The stretch comes with
+    questions that it answers, and perhaps one that the document leaves open.
     """
     sentences, questions = rng.choice(source)
     answered = [question for question in questions if len(question.relevant)]
@@ -100,11 +106,11 @@ def read_sources(
     most_documents: int,
     seed: int = 0,
 ) -> tuple[dict[str, Source], list[Document]]:
-    """Tokenize documents by source, and set aside, untokenized, the tenth that `is_held_out` selects.
+    """Tokenize documents by source, and set a tenth of them aside.
 
-    At most ``most_documents`` of each source are kept, drawn by ``seed``. Sources
-    without a question that a few sentences answer are left out; ``ValueError`` if none
-    is left.
+    The documents that `is_held_out` selects are set aside, untokenized. At most
+    ``most_documents`` of each source are kept, drawn by ``seed``. Sources without a
+    question that a few sentences answer are left out; ``ValueError`` if none is left.
     """
     by_source: dict[str, list[Document]] = {}
     for document in documents:
@@ -147,11 +153,12 @@ def _read(document: Document, encoder: TokenEncoder) -> Read:
 
 
 class Finetuning(nn.Module, ABC):
-    """An encoder's weights, started from its file, and at the same time the objective of their `Trainer`.
+    """An encoder's weights and the objective of their `Trainer`.
 
-    Word embeddings are frozen: they are half of the weights, and few words of a new
-    document were trained on. ``own`` are further weights, trained at ten times the
-    rate. ``seed`` and a step's number determine its draws.
+    The weights start from the encoder's file. Word embeddings are frozen: they are half
+    of the weights, and few words of a new document were trained on. ``own`` are further
+    weights, trained at ten times the rate. ``seed`` and a step's number determine its
+    draws.
     """
 
     splits = False
@@ -204,8 +211,12 @@ class Finetuning(nn.Module, ABC):
     def trainer(self, folder: Path, steps: int) -> Trainer:
         """The trainer of these weights, which resumes from a state in ``folder``."""
         recipe = Recipe(
-            steps=steps, learning_rate=LEARNING_RATE, final_learning_rate=0.0, sequences_per_step=1, seed=self.seed
-        )  # fmt: skip
+            steps=steps,
+            learning_rate=LEARNING_RATE,
+            final_learning_rate=0.0,
+            sequences_per_step=1,
+            seed=self.seed,
+        )
         inputs = {"sources": ", ".join(sorted(self.sources))}
         return Trainer(
             self, self, recipe, folder, inputs=inputs, fast=self.own.values()
@@ -223,11 +234,12 @@ def question_loss(
     threshold: Tensor | float,
     weight: float,
 ) -> Tensor:
-    """The loss of a question from the ``scores`` of its sentences, (sentences,), of which some are ``right``.
+    """The loss of a question from the scores of its sentences.
 
-    The softmax loss of the right ones among all, plus ``weight`` times a threshold
-    loss: scores in ``below`` must stay below the threshold, and right ones exceed it.
-    If none is right, only scores in ``below`` count.
+    ``scores`` and ``right``, the sentences that answer, are (sentences,). The softmax
+    loss of the right ones among all, plus ``weight`` times a threshold loss: scores in
+    ``below`` must stay below the threshold, and right ones exceed it. If none is right,
+    only scores in ``below`` count.
     """
     under = softplus(scores[below].logsumexp(0) - threshold)
     if not right.any():
@@ -242,7 +254,7 @@ class EncoderTraining(Finetuning):
     Every step draws two stretches from one source, each source equally often.
 
     The loss of a question is `question_loss` over scaled cosines with the sentences of
-    both stretches, as in contrastive training. SentenceTokens of the other stretch must stay
+    both stretches, as in contrastive training. Sentences of the other stretch must stay
     below the threshold or, for a question that its document leaves open, those of its
     own stretch.
     """
@@ -294,7 +306,10 @@ class EncoderTraining(Finetuning):
     def _vectors(
         self, bert: Bert, sentences: Sequence[list[int]], rng: random.Random
     ) -> Tensor:
-        """Unit vectors of sentences, each read in one window, the first of random length: (sentences, width)."""
+        """Unit vectors of sentences, (sentences, width).
+
+        Each sentence is read in one window. The first window is of random length.
+        """
         tokens = TokenizedSentences.of([ids[:WINDOW_TOKENS] for ids in sentences])
         windows = [(0, 0)]
         most = rng.randint(WINDOW_TOKENS // 5, WINDOW_TOKENS)
@@ -325,12 +340,13 @@ class EncoderTraining(Finetuning):
 
 
 class CrossTraining(Finetuning):
-    """Fine-tunes an encoder as a cross-reader, with `QUESTIONS` a step, from sources by the root of their sizes.
+    """Fine-tunes an encoder as a cross-reader.
 
-    A question is read with windows around sentences that answer it and around those
-    that the unchanged encoder finds likeliest. The loss is `question_loss` with the
-    logit 0 as its threshold. At the first step the logit is a scaled and shifted cosine
-    of question and sentence, which are read together.
+    A step has `QUESTIONS` questions, from sources by the root of their sizes. A
+    question is read with windows around sentences that answer it and around those that
+    the unchanged encoder finds likeliest. The loss is `question_loss` with the logit 0
+    as its threshold. At the first step the logit is a scaled and shifted cosine of
+    question and sentence, which are read together.
     """
 
     def __init__(
@@ -380,7 +396,7 @@ class CrossTraining(Finetuning):
     def _drawn(
         self, reader: CrossReader, rng: random.Random
     ) -> tuple[list[int], list[list[list[int]]], Tensor]:
-        """A question, windows of its document, and which of the sentences in them answer it."""
+        """A question, windows of its document, and which sentences in them answer."""
         name = rng.choices(sorted(self.sources), self._shares)[0]
         sentences, questions = rng.choice(self.sources[name])
         question = rng.choice(questions)

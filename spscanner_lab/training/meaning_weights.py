@@ -6,7 +6,7 @@ Save the checkpoint.
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -44,8 +44,23 @@ FIT_RATE = 0.05
 _FEATURES = ("scanner", "sentence", "near", "wide")
 
 
+@dataclass(frozen=True, slots=True)
+class EncoderNumbers:
+    """The numbers of an encoder's training and weighting.
+
+    With 0 ``steps`` the encoder is taken as it is, and with 0 ``cross_steps`` as well,
+    so is its cross-reader, if any.
+    """
+
+    steps: int = 600
+    cross_steps: int = 0
+    documents: int = 100  # at most, of each source, to train on
+    questions: int = 8  # at most, of each source, to weigh on
+    seed: int = 0
+
+
 class Fitted(NamedTuple):
-    """The scores of a question's sentences, each (sentences,), and which of them are relevant."""
+    """A question's sentences, their scores and whether they are relevant."""
 
     source: str
     scanner: NDArray[np.float32]
@@ -58,10 +73,10 @@ class Fitted(NamedTuple):
 def read_for_fit(
     scanner: Scanner, meaning: Meaning, documents: Sequence[Document], per_source: int
 ) -> tuple[list[Fitted], list[Fitted]]:
-    """Read up to ``per_source`` questions of a source, answered or not, with a scanner alone and with an encoder.
+    """Score the sentences of held-out questions with a scanner and an encoder.
 
-    Then ask each document a question about a document of another source, which it does
-    not answer.
+    Up to ``per_source`` questions of a source are read, answered or not. Then ask each
+    document a question about a document of another source, which it does not answer.
     """
     read = list[Fitted]()
     elsewhere = list[Fitted]()
@@ -115,12 +130,12 @@ def fitted_weights(
     elsewhere: Sequence[Fitted] = (),
     cross: CrossReader | None = None,
 ) -> MeaningWeights:
-    """Fit weights for a scanner's logits, an encoder's cosines and, if there is one, a cross-reader's logits.
+    """Fit the weights of an encoder's cosines beside a scanner's logits.
 
-    The weights minimize the softmax loss of the relevant sentences, with equal weight
-    for every source. They are then scaled and shifted so that the sigmoid of a logit is
-    the share of relevant sentences (Platt scaling). Raises ``ValueError`` if no
-    sentence is relevant.
+    If there is a cross-reader, its logits are weighed as well. The weights minimize the
+    softmax loss of the relevant sentences, with equal weight for every source. They are
+    then scaled and shifted so that the sigmoid of a logit is the share of relevant
+    sentences (Platt scaling). Raises ``ValueError`` if no sentence is relevant.
     """
     answered = [one for one in read if one.relevant.any()]
     if not answered:
@@ -180,7 +195,10 @@ def _least_loss(
     answered: Sequence[Fitted],
     start: Sequence[float],
 ) -> list[float]:
-    """The k factors for the columns of scores, (sentences, k), that give the least softmax loss."""
+    """The factors for columns of scores that give the least softmax loss.
+
+    ``columns`` are (sentences, k) for each question, and the result has k factors.
+    """
     unit = torch.tensor([max(1.0, abs(value)) for value in start])
     weights = (torch.tensor(start) / unit).requires_grad_()
     optimizer = torch.optim.Adam([weights], FIT_RATE)
@@ -239,18 +257,13 @@ def put_into_checkpoint(
     base: str | None,
     documents: Sequence[Document],
     out: Path,
+    numbers: EncoderNumbers,
     notify: Notify,
-    *,
-    steps: int = 600,
-    cross_steps: int = 0,
-    most_documents: int = 100,
-    questions: int = 8,
-    seed: int = 0,
 ) -> None:
-    """Train an encoder and a cross-reader, weigh them beside a scanner, and save all to the checkpoint ``out``.
+    """Train an encoder and a cross-reader, and put them into a checkpoint.
 
-    With 0 ``steps`` the encoder is taken as it is, and with 0 ``cross_steps`` as well,
-    so is its cross-reader, if any. An interrupted training resumes from the states in
+    They are weighed beside a scanner and saved with it to the checkpoint ``out``.
+    An interrupted training resumes from the states in
     ``out``, which are removed at the end. Errors in model, base and documents are
     raised before anything is written.
     """
@@ -258,7 +271,10 @@ def put_into_checkpoint(
     file, digest = find_encoder(model)
     notify("cutting and tokenizing the documents")
     sources, aside = read_sources(
-        documents, file.loaded(digest, "cpu", torch.float32), most_documents, seed
+        documents,
+        file.loaded(digest, "cpu", torch.float32),
+        numbers.documents,
+        numbers.seed,
     )
     out.mkdir(parents=True, exist_ok=True)
 
@@ -275,12 +291,14 @@ def put_into_checkpoint(
         return trainer.step  # more than ``steps`` if a saved state had more
 
     states = out / "encoder_training", out / "cross_training"
+    steps = numbers.steps
     if steps:
-        training = EncoderTraining(file, sources, seed)
+        training = EncoderTraining(file, sources, numbers.seed)
         steps = run(training, states[0], steps)
         file = file._replace(weights=training.trained(), cross=None)
+    cross_steps = numbers.cross_steps
     if cross_steps:
-        second = CrossTraining(file, sources, seed)
+        second = CrossTraining(file, sources, numbers.seed)
         cross_steps = run(second, states[1], cross_steps)
         file = file._replace(cross=second.cross())
     # as it will be stored
@@ -291,14 +309,16 @@ def put_into_checkpoint(
     cross = file.loaded_cross("cpu", torch.float32)
     mean, deviation = unrelated_cosines(encoder)
     start = MeaningWeights(mean=mean, deviation=deviation)
-    notify(f"reading up to {questions} held-out questions of each source")
-    read, elsewhere = read_for_fit(scanner, Meaning(encoder, start), aside, questions)
+    notify(f"reading up to {numbers.questions} held-out questions of each source")
+    read, elsewhere = read_for_fit(
+        scanner, Meaning(encoder, start), aside, numbers.questions
+    )
     weights = fitted_weights(read, start, elsewhere, cross)
     record = {
         "started_from": Path(model).name if Path(model).is_dir() else str(model),
         "steps": steps,
         "cross_steps": cross_steps,
-        "seed": seed,
+        "seed": numbers.seed,
         "documents_by_source": {name: len(source) for name, source in sources.items()},
         "weighed_on": dict(Counter(one.source for one in read)),
     }
@@ -307,8 +327,14 @@ def put_into_checkpoint(
     settings = replace(checkpoint.settings, meaning=weights, training=trained)
     words = checkpoint.word_vectors
     save_checkpoint(
-        out, checkpoint.model, settings, checkpoint.tokenizer, torch.bfloat16, word_vectors=words, encoder=file
-    )  # fmt: skip
+        out,
+        checkpoint.model,
+        settings,
+        checkpoint.tokenizer,
+        torch.bfloat16,
+        word_vectors=words,
+        encoder=file,
+    )
     if "stage" in trained:
         write_model_card(out, checkpoint.model, settings, words)
     for state in states:

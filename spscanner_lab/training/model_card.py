@@ -1,4 +1,7 @@
-"""The model card of a trained checkpoint: its model, training data, recipe and validation."""
+"""The model card of a trained checkpoint.
+
+It shows the model, its training data, its recipe and its validation.
+"""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +39,8 @@ _KINDS = {
 
 def write_model_card(
     folder: Path,
-    model: Any,  # noqa: ANN401 - a `ScannerModel`, or a sequence classifier of transformers
+    # a `ScannerModel`, or a sequence classifier of transformers
+    model: Any,  # noqa: ANN401
     settings: ScannerSettings,
     word_vectors: WordVectors | None = None,
 ) -> None:

@@ -49,7 +49,10 @@ class RunFiles:
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base or a configuration, and its stage can use it."""
+    """Raise ``ValueError`` unless a run's stage can use what it starts from.
+
+    A run starts from either a base or a configuration.
+    """
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to"

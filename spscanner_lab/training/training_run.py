@@ -91,10 +91,10 @@ class TrainingRun:
             )
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
-        """Train to the end, save the checkpoint and its model card, and return the last validation.
+        """Train to the end, and save the checkpoint and its model card.
 
-        Returns None without documents to validate on. Of several processes, the leader
-        validates and saves, while the others wait.
+        Returns the last validation, or None without documents to validate on. Of
+        several processes, the leader validates and saves, while the others wait.
         """
         processes = self.trainer.processes
         # a base before its first step, or a killed run's last step

@@ -1,4 +1,4 @@
-"""Fitting the weights of a scanner, an encoder and a cross-reader, and putting them into a checkpoint."""
+"""Fitting the weights of an encoder's parts, and putting them into a checkpoint."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from spscanner_lab.training.meaning_weights import (
+    EncoderNumbers,
     Fitted,
     fitted_weights,
     put_into_checkpoint,
@@ -69,13 +70,8 @@ def test_a_checkpoint_gets_an_encoder(
 ) -> None:
     said = list[str]()
     base, out = str(tiny_checkpoint), tmp_path / "out"
-    numbers = {
-        "steps": steps,
-        "cross_steps": steps,
-        "most_documents": 20,
-        "questions": 12,
-    }
-    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, said.append, **numbers)
+    numbers = EncoderNumbers(steps, cross_steps=steps, documents=20, questions=12)
+    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, numbers, said.append)
     scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
     assert scanner.meaning is not None
     assert scanner.checkpoint.settings.training["encoder"]["steps"] == steps

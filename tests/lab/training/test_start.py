@@ -162,7 +162,7 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         assert again.word_vectors is not None
 
 
-def test_least_units_are_the_base_s_own_or_the_recipe_s_and_the_weight_of_texts_is_the_base_s(
+def test_least_units_are_of_base_or_recipe_and_the_weight_of_texts_is_of_the_base(
     tmp_path: Path,
     tiny_checkpoint: Path,
     lesser_scanner: Path,

@@ -1,4 +1,7 @@
-"""Whole runs through the command, from files to a checkpoint that scans, and resumed after a kill."""
+"""Runs through the command, from files to a checkpoint that scans.
+
+A killed run is resumed.
+"""
 
 import json
 import shutil
