@@ -1,4 +1,7 @@
-"""The optimization loop: from examples to weights, a log and a state from which an interrupted run resumes."""
+"""The optimization loop, which turns examples into weights.
+
+It also writes a log, and a state from which an interrupted run resumes.
+"""
 
 import json
 import math
@@ -86,7 +89,10 @@ def read_state(
 
 
 def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
-    """Load a state; ``ValueError`` for other kinds of files, and for a wrong CRC32, which torch ignores."""
+    """Load a state.
+
+    ``ValueError`` for other kinds of files, and for a wrong CRC32, which torch ignores.
+    """
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(
@@ -117,7 +123,7 @@ class StepReport(NamedTuple):
 
 
 class Objective(Protocol):
-    """A training objective: an endless, repeatable supply of examples, and their loss."""
+    """An endless, repeatable supply of training examples, and their loss."""
 
     def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - its own kind
         """Example ``number``, about ``length`` tokens long.
@@ -217,7 +223,10 @@ class Trainer:
             started = time.perf_counter()
 
     def averaged_weights(self) -> dict[str, Tensor]:
-        """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
+        """The weights to save.
+
+        Their moving average or, without ``ema_decay``, the last ones.
+        """
         own = self.model.named_parameters()
         return (
             self.average
@@ -226,7 +235,7 @@ class Trainer:
         )
 
     def offer(self, value: float) -> None:
-        """Keep a copy of the current weights if ``value``, from a validation, is the highest so far."""
+        """Copy the weights if ``value``, from a validation, is the highest so far."""
         if not self.best or value > self.best["value"]:
             weights = {
                 name: weight.clone() for name, weight in self.averaged_weights().items()
@@ -264,7 +273,10 @@ class Trainer:
                 raise
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
-        """Train on a batch; ``started`` is when the loop began to draw the batch or to wait for it."""
+        """Train on a batch.
+
+        ``started`` is when the loop began to draw the batch or to wait for it.
+        """
         lengths = [self._objective.tokens(example) for example in examples]
         tokens = sum(lengths)
         recipe = self.recipe
@@ -334,7 +346,7 @@ class Trainer:
 
 
 def keep_until(log: Path, step: int) -> None:
-    """Drop the records after ``step`` from a JSON Lines file, because the run will repeat those steps."""
+    """Drop the records after ``step``, which the run will repeat, from a log."""
     kept = []
     for _, line in complete_lines(log):
         # a line that is not a record is dropped
@@ -346,7 +358,9 @@ def keep_until(log: Path, step: int) -> None:
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
-    """The rate of a step, counted from 0: linear warm-up, then the recipe's schedule down to the final rate.
+    """The learning rate of a step, counted from 0.
+
+    A linear warm-up, then the recipe's schedule down to the final rate.
 
     "constant" stays at the peak until the last ``cooldown_share`` of the steps and then
     falls as 1 minus a square root (Hägele et al. 2024, "Scaling laws and
@@ -375,7 +389,10 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
 def new_optimizer(
     model: nn.Module, recipe: Recipe, fast: Iterable[nn.Parameter] = ()
 ) -> torch.optim.Optimizer:
-    """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
+    """AdamW for all weights, with weight decay on matrices only.
+
+    Norms, biases and the decays ``A_log`` have none.
+    """
     own = {id(parameter): parameter for parameter in fast}
     parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
     groups: list[dict[str, Any]] = [

@@ -22,7 +22,13 @@ _LEAST = {
         " rerank_random"
     ),
 }
-_SHARES = "warmup_share cooldown_share random_place_share unanswerable_share ema_decay".split()
+_SHARES = (
+    "warmup_share",
+    "cooldown_share",
+    "random_place_share",
+    "unanswerable_share",
+    "ema_decay",
+)
 
 MAY_CHANGE = frozenset(
     "steps cooldown_share dtype tokens_per_pass validate_every validation_questions "
@@ -134,55 +140,65 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse values that no run can use."""
+        self._check_choices()
+        self._check_numbers()
+        self._check_negatives()
+        self._check_lexical_channel()
+
+    def _check_choices(self) -> None:
         for name, choices in _CHOICES.items():
-            if (value := getattr(self, name)) not in choices:
-                raise ValueError(
-                    f"{name} is {value!r}; expected {' or '.join(map(repr, choices))}"
-                )
+            value = getattr(self, name)
+            if value not in choices:
+                expected = " or ".join(map(repr, choices))
+                raise ValueError(f"{name} is {value!r}; expected {expected}")
+
+    def _check_numbers(self) -> None:
         for least, names in _LEAST.items():
             for name in names.split():
-                if getattr(self, name) < least:
-                    raise ValueError(
-                        f"{name} is {getattr(self, name)}; expected at least {least}"
-                    )
+                value = getattr(self, name)
+                if value < least:
+                    raise ValueError(f"{name} is {value}; expected at least {least}")
         for name in _SHARES:
-            if not 0.0 <= getattr(self, name) < 1.0:
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
                 raise ValueError(
-                    f"{name} is {getattr(self, name)}; expected a number from 0 to"
-                    " below 1"
+                    f"{name} is {value}; expected a number from 0 to below 1"
                 )
         if min(self.sequence_tokens, default=0) < 64:
             raise ValueError(
                 f"sequence_tokens is {self.sequence_tokens}; expected lengths of at"
                 " least 64 tokens"
             )
+
+    def _check_negatives(self) -> None:
         if self.rerank_random > self.rerank_negatives:
-            both = (
-                f"rerank_random is {self.rerank_random} and rerank_negatives is"
-                f" {self.rerank_negatives}"
-            )
             raise ValueError(
-                f"{both}; expected at most as many random ones as negatives"
+                f"rerank_random is {self.rerank_random} and rerank_negatives is"
+                f" {self.rerank_negatives}; expected at most as many random ones as"
+                " negatives"
             )
         if self.stage == "reranker" and not self.rerank_negatives:
             raise ValueError(
                 "rerank_negatives is 0; expected at least 1, since a reranker compares"
                 " passages"
             )
+
+    def _check_lexical_channel(self) -> None:
         if self.stage != "evidence" and (self.lexical_match or self.lexical_prior):
-            given = (
+            raise ValueError(
                 f"lexical_match or lexical_prior is true, which stage {self.stage!r}"
-                " does not use"
+                " does not use; expected false"
             )
-            raise ValueError(f"{given}; expected false")
         if self.lexical_surroundings and not self.lexical_prior:
             raise ValueError(
                 "lexical_surroundings is true without lexical_prior; expected both, or"
                 " the prior alone"
             )
         if self.lexical_soft and not (self.lexical_match and self.lexical_surroundings):
-            three = "lexical_match, lexical_prior and lexical_surroundings"
-            raise ValueError(f"lexical_soft is true without {three}; expected all four")
+            raise ValueError(
+                "lexical_soft is true without lexical_match, lexical_prior and"
+                " lexical_surroundings; expected all four"
+            )
 
     def difference(self, saved: dict[str, Any]) -> str | None:
         """Why a run with ``saved`` values cannot resume with these; None if it can.
@@ -192,18 +208,21 @@ class Recipe:
         for name in saved.keys() - {field.name for field in fields(self)}:
             return f"{name} was {json.dumps(saved[name])} and is no longer a key"
         for field in fields(self):
-            own = getattr(self, field.name)
+            value = getattr(self, field.name)
             before = saved.get(field.name, field.default)
-            if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):
+            if field.name not in MAY_CHANGE and json.dumps(value) != json.dumps(before):
                 return (
                     f"{field.name} was {json.dumps(before)} and is now"
-                    f" {json.dumps(own)}"
+                    f" {json.dumps(value)}"
                 )
         return None
 
 
 def read_recipe(path: Path | None) -> Recipe:
-    """Read a recipe; keys that the file leaves out keep their defaults, and errors name the file and the key."""
+    """Read a recipe.
+
+    Keys that the file leaves out keep their defaults; errors name the file and the key.
+    """
     if path is None:
         return Recipe()
     try:
@@ -224,7 +243,10 @@ def read_recipe(path: Path | None) -> Recipe:
 
 
 def _converted(value: object, default: object, where: str) -> object:
-    """Convert a value to its field's type: an int may stand for a float, and a list becomes a tuple."""
+    """Convert a value to its field's type.
+
+    An int may stand for a float, and a list becomes a tuple.
+    """
     if isinstance(default, tuple) and isinstance(value, list) and value:
         example = default[0] if default else ""
         return tuple(_converted(item, example, where) for item in value)

@@ -1,1 +1,1 @@
-"""Training data: files, the questions drawn from them, and the examples made from these."""
+"""Training data: documents, the questions drawn from them, and their examples."""

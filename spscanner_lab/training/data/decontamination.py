@@ -1,9 +1,10 @@
-"""Training documents that share text with held-out ones, by a rule based on the paper's.
+"""Training documents that share text with held-out ones.
 
-The paper drops a training document when more than 1 % of its sentences also occur in
-some held-out document. It counts every sentence; here only those of ten words or more
-count. `SentenceSegmenter` finds the sentences. Case and the kind and amount of white
-space do not matter, and a repeated sentence counts once.
+The rule is based on the paper's, which drops a training document when more than 1 % of
+its sentences also occur in some held-out document. The paper counts every sentence;
+here only those of ten words or more count. `SentenceSegmenter` finds the sentences.
+Case and the kind and amount of white space do not matter, and a repeated sentence
+counts once.
 
 There are two more rules. A training document is also dropped when more than 1 % of one
 held-out document's sentences occur in it, which finds a short held-out document inside
@@ -42,7 +43,9 @@ class SharedDocument(NamedTuple):
 
 
 class SharedTextFinder:
-    """Finds what a document shares with held-out ones, of which it keeps only hashes of the sentences.
+    """Finds what a document shares with held-out ones.
+
+    Of the held-out documents it stores only hashes of the sentences.
 
     A document with a larger share than `MAX_SHARE`, in either direction, shares too
     much.
@@ -70,7 +73,7 @@ class SharedTextFinder:
         return len(self._doc_ids)
 
     def find(self, document: Document) -> SharedDocument | None:
-        """Return what a document shares with held-out ones if that is too much, otherwise None."""
+        """What a document shares with held-out ones, or None if that is little."""
         words = document.text.split()
         same = self._texts.get(hash_of(words)) if words else None
         if same is not None:
@@ -103,7 +106,7 @@ class SharedTextFinder:
         )
 
     def _long_sentences(self, text: str) -> dict[int, str]:
-        """Distinct long sentences by their hashes, each as it first occurs in the text."""
+        """Distinct long sentences by their hashes, as they first occur in the text."""
         found: dict[int, str] = {}
         for unit in self._segmenter.segment(text):
             sentence = text[unit.start : unit.end]

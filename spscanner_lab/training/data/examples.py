@@ -1,4 +1,7 @@
-"""Examples drawn from documents: stretches with labelled sentences, and columns of passages for a reranker."""
+"""Examples drawn from documents.
+
+Stretches with labelled sentences, and columns of passages for a reranker.
+"""
 
 import os
 import random
@@ -128,7 +131,10 @@ class Drawn(NamedTuple):
 
 
 class QuestionDraw:
-    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely."""
+    """Draws a source by its weight, then one of its questions.
+
+    Its questions with unambiguous evidence are all equally likely.
+    """
 
     def __init__(self, documents: DocumentStore, recipe: Recipe) -> None:
         self._documents = documents
@@ -230,7 +236,10 @@ def labels_of(documents: DocumentStore) -> set[tuple[str, str]]:
 
 
 def related(one: Document, other: Document) -> bool:
-    """True if two documents of a source are the same, are pieces of one text, or have the same title."""
+    """True if two documents of a source have a text or a title in common.
+
+    They are the same, are pieces of one text, or have the same title.
+    """
     title = same_words(one.title)
     same_title = title and title == same_words(other.title)
     return bool(same_title) or _PIECE.sub("", one.doc_id) == _PIECE.sub(
@@ -241,7 +250,10 @@ def related(one: Document, other: Document) -> bool:
 def has_answer(
     text: str, source: str, question: Question, labels: Collection[tuple[str, str]] = ()
 ) -> bool:
-    """True if a text contains, in whole words, an answer to a question of ``source`` that is not a label."""
+    """True if a text contains, as words, an answer to a question of ``source``.
+
+    Answers that are labels do not count.
+    """
     return any(
         re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
         for answer in question.answers
@@ -250,7 +262,10 @@ def has_answer(
 
 
 def same_words(text: str) -> str:
-    """The words of a text without case and punctuation, equal for texts with the same words."""
+    """The words of a text without case and punctuation.
+
+    They are equal for texts with the same words.
+    """
     return _NO_WORD.sub(" ", text).casefold().strip()
 
 
@@ -332,7 +347,9 @@ class ExampleSource(QuestionDraw):
 def full_stretch(
     unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
 ) -> tuple[int, int]:
-    """First and last unit of a stretch of ``room`` tokens around unit ``centre``, or of all of a shorter document.
+    """First and last unit of a stretch of ``room`` tokens around unit ``centre``.
+
+    Or of all of a shorter document.
 
     The unit may be anywhere in the stretch if the document is long enough on both
     sides. A unit near the start or end of the document is usually as near to that of
@@ -354,7 +371,9 @@ class PassageColumn(NamedTuple):
 
 
 class PassageDraw(QuestionDraw):
-    """An endless, repeatable supply of questions with passages: number n is the same in every run.
+    """An endless, repeatable supply of questions with passages.
+
+    Number n is the same in every run.
 
     The passages of all documents of a source are ranked by BM25. A passage with an
     answer to the question is not a negative, nor is one of a `related` document. Words
@@ -390,7 +409,10 @@ class PassageDraw(QuestionDraw):
                 self._index.update(dict.fromkeys(numbers, (index, numbers)))
 
     def column(self, number: int) -> PassageColumn:
-        """Column ``number``; ``ValueError`` if `MAX_DRAWS` questions have no passage without their answer."""
+        """Column ``number``.
+
+        ``ValueError`` if `MAX_DRAWS` questions have no passage without their answer.
+        """
         draw = random.Random(f"{self.recipe.seed}-{number}")
         for _ in range(MAX_DRAWS):
             drawn = self.answered(draw)
@@ -421,7 +443,10 @@ class PassageDraw(QuestionDraw):
     def _wrong_places(
         self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random
     ) -> list[Place]:
-        """Up to as many negatives as the recipe wants: some of the nearest, and random ones for the rest."""
+        """Up to as many negatives as the recipe wants.
+
+        Some of the nearest, and random ones for the others.
+        """
         wanted = self.recipe.rerank_negatives
         found = dict[Place, None]()
         hard = wanted - self.recipe.rerank_random

@@ -1,4 +1,6 @@
-"""The gradients of a layer's steps, compiled by numba: convolution, gated norm and the state-space operator.
+"""The gradients of a layer's steps, compiled by numba.
+
+The steps are the convolution, the gated norm and the state-space operator.
 
 Each function recomputes what it needs from the inputs of its counterpart in
 `mamba2.kernels.numba.steps`. All arrays are contiguous. Numbers are float32; where a
@@ -86,7 +88,9 @@ def gated_norm(
     first,
     last,
 ):
-    """Gradients of an RMS norm with a SiLU gate, for rows ``first`` to ``last`` of (rows, d_inner), either kind.
+    """Gradients of an RMS norm with a SiLU gate.
+
+    For rows ``first`` to ``last`` of (rows, d_inner), of either kind.
 
     ``dy`` and ``dz`` are overwritten; ``d_weight``, (d_inner,), float32 like
     ``weight``, is added to.
@@ -152,7 +156,9 @@ def scan(
     first,
     last,
 ):
-    """Gradients of the state-space operator without skip weights, for heads ``first`` to ``last`` of one row.
+    """Gradients of the state-space operator without skip weights.
+
+    For heads ``first`` to ``last`` of one row.
 
     ``u``, dt x, and ``dy`` are (heads, tokens, headdim), ``B`` and ``C`` (groups,
     tokens, d_state), ``decay``, (heads, tokens), is 0 where a sequence starts,
@@ -224,7 +230,9 @@ def scan(
 
 @compiled(CONTRACT)
 def sweep(h, entering, lanes, leaving, factors, out, order):
-    """Update a matrix for each token in ``order``: h = factor h + outer(entering, lanes); out = out + leaving h.
+    """Update a matrix for each token in ``order``.
+
+    h = factor h + outer(entering, lanes) and then out = out + leaving h.
 
     ``h`` is (rows, width), ``entering`` and ``leaving`` (tokens, rows), ``lanes`` and
     ``out`` (tokens, width).

@@ -77,7 +77,9 @@ class NumbaTrainingKernels(NumbaKernels):
         """As in `NumbaKernels`."""
         if not torch.is_grad_enabled():
             return super().gated_norm(norm, y, z)
-        out: Tensor = _GatedNorm.apply(y, z, norm.weight, norm)  # type: ignore[no-untyped-call]
+        out: Tensor = _GatedNorm.apply(  # type: ignore[no-untyped-call]
+            y, z, norm.weight, norm
+        )
         return out
 
 
@@ -202,7 +204,10 @@ class _Scan(Function):
 
 
 def _by_head(part: Tensor) -> Tensor:
-    """(batch, tokens, heads, size) as (batch, heads, tokens, size), float32, zero-padded to whole vectors."""
+    """(batch, tokens, heads, size) as (batch, heads, tokens, size), in float32.
+
+    Padded with zeros to full vectors.
+    """
     batch, tokens, heads, size = part.shape
     found = torch.zeros(batch, heads, tokens, -(-size // LANES) * LANES)
     found[..., :size] = part.transpose(1, 2)

@@ -48,7 +48,10 @@ from spscanner_rag.scanner import Scanner
 def labelled_logits(
     scanner: Scanner, asked: Iterable[QuestionOnDocument]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
-    """For each question with evidence in units: logits of its whole document, and which are relevant: (units,)."""
+    """Logits of a whole document for each question with evidence in units.
+
+    With each, which units are relevant: both are (units,).
+    """
     for document, questions in by_document(asked):
         results = scanner.scan_many(
             [(question.text, document.text) for question in questions]
@@ -161,7 +164,7 @@ def evidence_loss(
     recipe: Recipe,
     shift: float = 0.0,
 ) -> Tensor:
-    """Binary and ranking loss of the ``members`` of a step's examples, read in one pass."""
+    """Binary and ranking loss of the ``members`` of a step's examples, in one pass."""
     units = sum(len(example.relevant) for example in examples)
     weight = torch.tensor(recipe.positive_weight, device=model.device)
     loss = torch.zeros((), device=model.device)
@@ -189,7 +192,11 @@ def evidence_loss(
 
 
 def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[int]]:
-    """Divide sequences into passes of one, or of up to ``most_tokens`` with padding (none if the kernel packs)."""
+    """Divide sequences into passes.
+
+    A pass has one sequence, or up to ``most_tokens`` with padding (none if the kernel
+    packs).
+    """
     if not packs:
         return group_by_length(lengths, most_tokens)
     found: list[list[int]] = []
@@ -206,7 +213,9 @@ def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[i
 def unit_states(
     model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str
 ) -> list[Tensor]:
-    """Hidden states at the unit ends of sequences read in one pass: (units, d_model) each, float32.
+    """Hidden states at the unit ends of sequences read in one pass.
+
+    (units, d_model) each, float32.
 
     ``dtype`` is that of matrix products. Sequences are packed into one row if the
     kernels support it, else padded.
@@ -308,7 +317,10 @@ class EvidenceStage:
         return objective
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint to save, which is calibrated if the recipe has ``calibration_questions``."""
+        """The checkpoint to save.
+
+        It is calibrated if the recipe has ``calibration_questions``.
+        """
         most = self._recipe.calibration_questions
         if most and self._recipe.stage == "evidence":
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))
@@ -372,9 +384,14 @@ class EvidenceStage:
         model = checkpoint.model
         settings = checkpoint.settings
         save_checkpoint(
-            folder, model, settings, checkpoint.tokenizer, torch.bfloat16,
-            word_vectors=checkpoint.word_vectors, encoder=checkpoint.encoder_file,
-        )  # fmt: skip
+            folder,
+            model,
+            settings,
+            checkpoint.tokenizer,
+            torch.bfloat16,
+            word_vectors=checkpoint.word_vectors,
+            encoder=checkpoint.encoder_file,
+        )
         write_model_card(folder, model, settings, checkpoint.word_vectors)
 
 

@@ -1,4 +1,7 @@
-"""The stages that rank passages: a Mamba reranker, a transformer's classifier, and an embedding model."""
+"""The stages that rank passages.
+
+They train a Mamba reranker, a transformer's classifier, and an embedding model.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -40,9 +43,9 @@ from spscanner_rag.text.units import Segmenter
 
 
 class RerankerObjective(PassageDraw):
-    """Softmax cross-entropy over a column (Xu et al.
+    """Softmax cross-entropy over a column of passages.
 
-    2024, "State Space Models are Strong Text Rerankers").
+    As in Xu et al. 2024, "State Space Models are Strong Text Rerankers".
 
     L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the
     answer, and the other s_i are those of the negatives. A pair is read as by a Mamba
@@ -61,11 +64,19 @@ class RerankerObjective(PassageDraw):
         super().__init__(documents, recipe, segmenter)
         self.reader = reader  # a `PairReader`, or transformers' tokenizer
 
-    def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401 - its ``input_ids`` are read
-        """The tokens of a pair; the passage is cut after ``length`` tokens."""
+    def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401
+        """The tokens of a pair, in ``input_ids``.
+
+        The passage is cut after ``length`` tokens.
+        """
         return self.reader.sequence(question, passage, length)
 
-    def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+    def pass_logits(
+        self,
+        model: Any,  # noqa: ANN401
+        pairs: Sequence[Any],
+        dtype: str,
+    ) -> Tensor:
         """Logits of pairs read in one pass, (pairs,).
 
         ``dtype`` is that of matrix products.
@@ -134,7 +145,10 @@ class RerankerObjective(PassageDraw):
 
 
 class TransformerObjective(RerankerObjective):
-    """The same for a sequence classifier of transformers: it reads a pair as two texts, the longer one cut."""
+    """The same loss for a sequence classifier of transformers.
+
+    It reads a pair as two texts, the longer one cut.
+    """
 
     most_tokens = sys.maxsize
 
@@ -148,7 +162,12 @@ class TransformerObjective(RerankerObjective):
             max_length=most,
         )
 
-    def pass_logits(self, model: Any, pairs: Sequence[Any], dtype: str) -> Tensor:  # noqa: ANN401
+    def pass_logits(
+        self,
+        model: Any,  # noqa: ANN401
+        pairs: Sequence[Any],
+        dtype: str,
+    ) -> Tensor:
         """Logits of pairs in one padded batch: (pairs,)."""
         inputs = self.reader.pad(list(pairs), return_tensors="pt").to(model.device)
         with torch.autocast(
@@ -159,9 +178,9 @@ class TransformerObjective(RerankerObjective):
 
 
 class EmbedderObjective(PassageDraw):
-    """NT-Xent (Chen et al.
+    """NT-Xent between questions and passages.
 
-    2020, "A Simple Framework for Contrastive Learning") between questions and passages.
+    As in Chen et al. 2020, "A Simple Framework for Contrastive Learning".
 
     The cross-entropy of the right passage among all passages of a step, and of the
     right question among all its questions; cosines are divided by 0.05. The library
@@ -215,7 +234,10 @@ class EmbedderObjective(PassageDraw):
         examples: Sequence[PassageColumn],
         numbers: Sequence[int],
     ) -> Iterator[Tensor]:
-        """The loss of a step, which drops columns that repeat a question or a right passage."""
+        """The loss of a step.
+
+        Columns that repeat a question or a right passage are dropped.
+        """
         by_question = {column.question: column for column in examples}
         columns = {
             column.passages[0]: column for column in by_question.values()
@@ -260,7 +282,7 @@ BM25 ranks highest."""
 
 
 class RerankerStage(EvidenceStage):
-    """Trains a reranker, which has no lexical channel, on the questions of ``--data``."""
+    """Trains a reranker, without a lexical channel, on the questions of ``--data``."""
 
     measured = "validation_ranking"
     title = "ranking"
@@ -277,7 +299,11 @@ class RerankerStage(EvidenceStage):
         """The objective: find the passage with the answer among hard negatives."""
         return self._of(RerankerObjective, PairReader(start.tokenizer))
 
-    def _of(self, kind: Callable[..., Passages], reader: Any) -> Passages:  # noqa: ANN401
+    def _of(
+        self,
+        kind: Callable[..., Passages],
+        reader: Any,  # noqa: ANN401
+    ) -> Passages:
         segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
         made = kind(self._documents, self._recipe, segmenter, reader)
         self.drawn = self.passages = made
@@ -326,7 +352,9 @@ def ranking(
 
 
 def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
-    """A copy of a checkpoint that reads pairs of query and document, without the lexical channel.
+    """A copy of a checkpoint that reads pairs of query and document.
+
+    The copy has no lexical channel.
 
     A tokenizer without an end token gains one, and the embedding gains a row for it,
     drawn with ``seed``.
@@ -352,7 +380,10 @@ def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
 
 
 class TransformerStage(RerankerStage):
-    """Trains a transformer with the data, loss and schedule of a Mamba reranker, for `crossencoder:FOLDER`."""
+    """Trains a transformer for `crossencoder:FOLDER`.
+
+    The data, loss and schedule are those of a Mamba reranker.
+    """
 
     def start(self) -> Checkpoint:
         """The model to train."""
@@ -402,7 +433,10 @@ class TransformerStage(RerankerStage):
 
 
 class EmbedderStage(TransformerStage):
-    """Trains a sentence-transformers model on the passages of a reranker, for `dense:FOLDER`."""
+    """Trains a sentence-transformers model for `dense:FOLDER`.
+
+    It learns from the passages of a reranker.
+    """
 
     def _loaded(self, base: str) -> Any:  # noqa: ANN401 - sentence-transformers' own
         model = Dense(base, device=str(self._device)).sentence_transformer
@@ -410,7 +444,7 @@ class EmbedderStage(TransformerStage):
         return model
 
     def objective(self, start: Checkpoint) -> Objective:
-        """The objective: find the passage with the answer among all passages of a step."""
+        """The objective: find the passage with the answer among all of a step."""
         return self._of(EmbedderObjective, start.model)
 
 

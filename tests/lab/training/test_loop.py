@@ -52,7 +52,7 @@ NewTrainer = Callable[..., Trainer]
 def trainer(
     tiny_checkpoint: Path, distinct: list[Document], reading: Reading
 ) -> NewTrainer:
-    """Makes the trainer for a folder and a recipe; it resumes from the folder's state."""
+    """Makes a trainer for a folder and a recipe, which resumes the folder's state."""
 
     def new(folder: Path, recipe: Recipe = RECIPE, workers: int = 0) -> Trainer:
         objective = EvidenceObjective(DocumentStore(distinct), reading, recipe)
@@ -68,7 +68,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def begun(kept: Path, tmp_path: Path, trainer: NewTrainer) -> Path:
-    """A copy of a folder in which three steps of `RECIPE` were done and two of them saved."""
+    """A copy of a folder in which `RECIPE` did three steps and saved two of them."""
     if not kept.exists():
         list(islice(trainer(kept).run(), 3))
     return shutil.copytree(kept, tmp_path / "begun")

@@ -126,7 +126,7 @@ def test_the_recipes_in_examples_can_be_read(path: Path) -> None:
 
 
 def table_of_keys() -> str:
-    """The table of ``docs/training.md``, from keys, defaults and texts in the source of the recipe."""
+    """The table of ``docs/training.md``, from the source of the recipe."""
     source = (REPOSITORY / "spscanner_lab" / "training" / "recipe.py").read_text(
         encoding="utf-8"
     )

@@ -18,7 +18,7 @@ WORDS = (
 
 
 def sentence(number: int, words: int = 12) -> str:
-    """A different sentence for each number; the word after the first tells them apart."""
+    """A different sentence for each number, which the word after the first tells."""
     rest = (WORDS[(number + place) % len(WORDS)] for place in range(words - 2))
     return " ".join(["The", f"{WORDS[number % len(WORDS)]}{number}", *rest]) + "."
 

@@ -233,8 +233,11 @@ def test_what_cannot_teach_is_left_out_or_refused(
         )
 
     question = documents[0].questions[0]
-    changes = ({"evidence": ()}, {"answerable": False}, {"ambiguous": True})
-    useless = [replace(question, **change) for change in changes]  # type: ignore[arg-type]
+    useless = [
+        replace(question, evidence=()),
+        replace(question, answerable=False),
+        replace(question, ambiguous=True),
+    ]
     with pytest.raises(ValueError, match="no question with evidence"):
         source_of(*useless)
     assert source_of(*useless, question).questions_by_source == {"walks": 1}

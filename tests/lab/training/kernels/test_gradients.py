@@ -58,7 +58,10 @@ def outputs_and_gradients(
     inputs: dict[str, Tensor],
     weights: nn.Module | None = None,
 ) -> dict[str, Tensor]:
-    """The results of a step, and the gradients of a sum to which each number contributes differently."""
+    """The results of a step, and the gradients of a sum of them.
+
+    Each number contributes to the sum differently.
+    """
     leaves = {
         name: value.detach().clone().requires_grad_() for name, value in inputs.items()
     }
@@ -137,7 +140,7 @@ def scan_inputs(config: Mamba2Config, tokens: int, rate: float) -> dict[str, Ten
 @pytest.mark.parametrize("others", SHAPES[:4])
 @pytest.mark.usefixtures("threads")
 def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -> None:
-    """Against the recurrence in float64, for decays that forget nothing, and for decays that forget at once."""
+    """Against the recurrence in float64, from decays that forget nothing to all."""
     torch.manual_seed(0)
     config, tokens = config_of(**others), TOKENS
     inputs = scan_inputs(config, tokens, rate)
@@ -165,11 +168,9 @@ def test_scan(others: dict[str, object], starts: tuple[int, ...], rate: float) -
         outputs_and_gradients(by_numba, inputs),
         outputs_and_gradients(exactly, inputs),
     )
-    if (
-        rate > 10
-        # if a state is forgotten at once, the gradient of A is near 0: the difference of
-        # larger numbers
-    ):
+    if rate > 10:
+        # if a state is forgotten at once, the gradient of A is near 0: it is the
+        # difference of larger numbers
         got, wanted = (
             gradients.pop("gradient of A") for gradients in (found, expected)
         )
@@ -237,7 +238,7 @@ def test_gradients_pass_from_segment_to_segment() -> None:
 
 
 def test_products_in_bfloat16() -> None:
-    """As close to float32 as plain torch with products in bfloat16, or at most half as far again."""
+    """As close to float32 as plain torch in bfloat16, or at most half as far again."""
     model = model_of()
     ids = torch.randint(0, 50, (2, 100))
 

@@ -263,7 +263,8 @@ def test_padding_leaves_the_gradients(
     def gradients(reads: list[list[int]]) -> dict[str, torch.Tensor]:
         model = load_model(tiny_checkpoint).requires_grad_(True)
         for one in reads:
-            evidence_loss(model, examples, one, recipe).backward()  # type: ignore[no-untyped-call]
+            loss = evidence_loss(model, examples, one, recipe)
+            loss.backward()  # type: ignore[no-untyped-call]
         return {
             name: p.grad for name, p in model.named_parameters() if p.grad is not None
         }

@@ -44,7 +44,10 @@ def reeds_of(number: int, place: int) -> str:
 
 
 def bird_document(number: int) -> Document:
-    """A paragraph for each bird, and one that repeats the first answer outside the spans of evidence."""
+    """A paragraph for each bird, and one that repeats the first answer.
+
+    The last one is outside the spans of evidence.
+    """
     paragraphs = [
         f"The {bird} of lake {number} nests in {reeds_of(number, place)}."
         for place, bird in enumerate(BIRDS)
@@ -64,7 +67,10 @@ def bird_document(number: int) -> Document:
 
 
 def marked_document(number: int) -> Document:
-    """One paragraph has a different verb, which even a tiny model learns to recognize in a few steps."""
+    """One paragraph has a different verb.
+
+    Even a tiny model learns to recognize it in a few steps.
+    """
     builder = BIRDS[number % len(BIRDS)]
     paragraphs = [
         f"The {bird} of lake {number} {'builds' if bird == builder else 'sleeps'}."
@@ -183,7 +189,7 @@ def test_random_negatives_stand_beside_near_ones(
     reader = PairReader(as_reranker(start, 0).tokenizer)
 
     def near(random: int) -> float:
-        """How many of the three negatives are about the lake in the question, on average."""
+        """How many of three negatives are about the question's lake, on average."""
         columns = columns_of(documents, reader, replace(RECIPE, rerank_random=random))
         same = 0
         for number in range(60):
@@ -212,25 +218,35 @@ def test_the_loss_is_the_cross_entropy_of_the_column(
             hidden, _ = model(torch.from_numpy(pair.input_ids)[None].long())
             logits.append(model.score(hidden[0, -1:])[0])
         expected.append(F.cross_entropy(torch.stack(logits)[None], torch.tensor([0])))
-    loss = torch.stack(list(columns.losses(model, examples, range(len(examples))))).sum()
+    parts = list(columns.losses(model, examples, range(len(examples))))
+    loss = torch.stack(parts).sum()
     torch.testing.assert_close(loss, torch.stack(expected).mean(), rtol=1e-5, atol=1e-5)
 
 
 def written(documents: list[Document], path: Path) -> Path:
-    lines = [
-        {
-            "doc_id": d.doc_id, "source": d.source, "title": d.title, "text": d.text,
-            "questions": [
-                {"qid": q.qid, "question": q.text, "evidence": q.evidence, "answers": q.answers}
-                for q in d.questions
-            ],
-        }
-        for d in documents
-    ]  # fmt: skip
-    path.write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-    )
+    with path.open("w", encoding="utf-8") as file:
+        for document in documents:
+            file.write(json.dumps(record_of(document)) + "\n")
     return path
+
+
+def record_of(document: Document) -> dict[str, object]:
+    questions = [
+        {
+            "qid": question.qid,
+            "question": question.text,
+            "evidence": question.evidence,
+            "answers": question.answers,
+        }
+        for question in document.questions
+    ]
+    return {
+        "doc_id": document.doc_id,
+        "source": document.source,
+        "title": document.title,
+        "text": document.text,
+        "questions": questions,
+    }
 
 
 def scores(run: TrainingRun, question: str, texts: list[str]) -> NDArray[np.float32]:
@@ -251,17 +267,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
     (folder / "shape.json").write_text(json.dumps(shape))
     data = written([marked_document(n) for n in range(24)], folder / "train.jsonl")
     held_out = [marked_document(n) for n in range(100, 108)]
-    return RunFiles(
-        [data], [written(held_out, folder / "dev.jsonl")], folder / "out", None, folder / "shape.json",
-    )  # fmt: skip
+    validation = written(held_out, folder / "dev.jsonl")
+    return RunFiles([data], [validation], folder / "out", None, folder / "shape.json")
 
 
 @pytest.mark.slow
 def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -> None:
     recipe = replace(
-        RECIPE, steps=80, learning_rate=5e-3, sequences_per_step=8, vocab_size=300, validate_every=100,
-        final_validation_questions=16, save_every=100,
-    )  # fmt: skip
+        RECIPE,
+        steps=80,
+        learning_rate=5e-3,
+        sequences_per_step=8,
+        vocab_size=300,
+        validate_every=100,
+        final_validation_questions=16,
+        save_every=100,
+    )
     run = TrainingRun(files, recipe, torch.device("cpu"))
     before = run.stage.validate(
         replace(run.start, model=run.start.model.eval()), final=True
@@ -356,9 +377,15 @@ def test_a_transformer_is_trained_as_a_reranker_is(
     base = save_bert(tmp_path / "bert", labels)
     own = replace(files, base=str(base), config=None, out=tmp_path / "out")
     recipe = replace(
-        RECIPE, steps=12, learning_rate=3e-3, warmup_share=0.1, schedule="linear", tokens_per_pass=100,
-        final_validation_questions=2, validate_every=100,
-    )  # fmt: skip
+        RECIPE,
+        steps=12,
+        learning_rate=3e-3,
+        warmup_share=0.1,
+        schedule="linear",
+        tokens_per_pass=100,
+        final_validation_questions=2,
+        validate_every=100,
+    )
     losses: list[float] = []
     run = TrainingRun(own, recipe, torch.device("cpu"))
     after = run.train(

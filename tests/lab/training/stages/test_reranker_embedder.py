@@ -1,4 +1,4 @@
-"""The embedder stage: its loss against the formula, whole runs of tiny models, and refusals."""
+"""The embedder stage: its loss by the formula, runs of tiny models, and refusals."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,10 @@ def encoder(folder: Path, save_bert: SaveBert, similarity: str) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
-    """Parts of a log: paragraphs that answer one question each, in a different order in each part."""
+    """Parts of a log.
+
+    Their paragraphs answer one question each, in a different order in each part.
+    """
     documents = []
     for number in range(12):
         order = np.random.default_rng(number).permutation(len(ANSWERS)).tolist()
@@ -79,7 +82,8 @@ def by_formula(model: Any, columns: list[PassageColumn], scale: float) -> torch.
     """
 
     def embedded(texts: list[str]) -> torch.Tensor:
-        return model(model.preprocess(texts))["sentence_embedding"]  # type: ignore[no-any-return]
+        vectors: torch.Tensor = model(model.preprocess(texts))["sentence_embedding"]
+        return vectors
 
     questions = embedded([column.question for column in columns])
     passages = embedded(
