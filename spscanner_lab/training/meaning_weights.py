@@ -20,12 +20,10 @@ from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.evidence.sampling import by_document, sample_questions
 from spscanner_lab.training import Notify
-from spscanner_lab.training.encoder import (
-    CrossTraining,
-    EncoderTraining,
-    Finetuning,
-    read_sources,
-)
+from spscanner_lab.training.cross_reader import CrossTraining
+from spscanner_lab.training.encoder import EncoderTraining
+from spscanner_lab.training.encoder_data import read_sources
+from spscanner_lab.training.finetuning import Finetuning
 from spscanner_lab.training.model_card import write_model_card
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint

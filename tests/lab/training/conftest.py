@@ -8,13 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tokenizers import Tokenizer
 
 from spscanner_lab.evidence.questions import Document, read_documents
-from spscanner_lab.training.data.examples import DocumentStore
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.encoder_data import Source, read_sources
 from spscanner_rag.checkpoint import ScannerSettings
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.scan.reading import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from tests.lab.training.letters import DOCUMENTS
 
 ANIMALS = (
     "badger",
@@ -145,3 +149,11 @@ def distinct(documents: list[Document]) -> list[Document]:
         )
         for document in documents
     ]
+
+
+@pytest.fixture(scope="session")
+def letters(encoder_file: EncoderFile) -> dict[str, Source]:
+    """The documents about letters, tokenized."""
+    encoder = encoder_file.loaded("", "cpu", torch.float32)
+    sources, _ = read_sources(DOCUMENTS, encoder, 40)
+    return sources
