@@ -26,7 +26,8 @@ from spscanner_lab.evidence.questions import read_documents
 from spscanner_lab.in_context.block_search import search
 from spscanner_lab.in_context.model import Attention, BlockSearchModel, Codes
 from spscanner_lab.in_context.training import PUBLISHED, InContextObjective, batch_of
-from spscanner_lab.training.data.examples import DocumentStore, PassageDraw
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.data.passages import PassageDraw
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.baselines.unit_kinds import segmenter_of

@@ -20,7 +20,7 @@ from spscanner_lab.in_context.model import (
     digits_of,
     draw_codes,
 )
-from spscanner_lab.training.data.examples import PassageColumn, PassageDraw, bm25_scores
+from spscanner_lab.training.data.passages import PassageColumn, PassageDraw, bm25_scores
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.lexical.words import index_words
 

@@ -21,12 +21,9 @@ from spscanner_lab.evidence.questions import (
 from spscanner_lab.evidence.sampling import by_document, is_held_out, sample_questions
 from spscanner_lab.training import Notify
 from spscanner_lab.training.data.decontamination import find_shared
-from spscanner_lab.training.data.examples import (
-    DocumentStore,
-    Example,
-    ExampleSource,
-    QuestionDraw,
-)
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.data.examples import Example, ExampleSource
+from spscanner_lab.training.data.question_draw import QuestionDraw
 from spscanner_lab.training.loop import Objective
 from spscanner_lab.training.model_card import write_model_card
 from spscanner_lab.training.recipe import Recipe

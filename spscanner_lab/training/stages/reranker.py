@@ -18,12 +18,8 @@ from torch.nn import functional as F
 
 from spscanner_lab.evidence.metrics import best_first, ranking_metrics
 from spscanner_lab.evidence.questions import Document, Question, QuestionOnDocument
-from spscanner_lab.training.data.examples import (
-    DocumentStore,
-    PassageColumn,
-    PassageDraw,
-    bm25_scores,
-)
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.data.passages import PassageColumn, PassageDraw, bm25_scores
 from spscanner_lab.training.loop import Objective
 from spscanner_lab.training.model_card import write_model_card
 from spscanner_lab.training.recipe import Recipe

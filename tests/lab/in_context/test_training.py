@@ -26,7 +26,7 @@ from spscanner_lab.in_context.training import (
     sampled_digits,
     word_scores,
 )
-from spscanner_lab.training.data.examples import PassageColumn
+from spscanner_lab.training.data.passages import PassageColumn
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from tests.lab.in_context.conftest import TEXTS, small

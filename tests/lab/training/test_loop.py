@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from spscanner_lab.evidence.questions import Document
-from spscanner_lab.training.data.examples import DocumentStore
+from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.loop import (
     LOG_FILE,
     STATE_FILE,

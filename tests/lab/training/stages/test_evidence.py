@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.evidence.sampling import sample_questions
-from spscanner_lab.training.data.examples import DocumentStore, Example
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.data.examples import Example
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.evidence import (
     EvidenceObjective,

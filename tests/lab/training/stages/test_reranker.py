@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from torch.nn import functional as F
 
 from spscanner_lab.evidence.questions import Document, Question
-from spscanner_lab.training.data.examples import DocumentStore
+from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.reranker import (
     RerankerObjective,

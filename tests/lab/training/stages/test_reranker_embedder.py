@@ -12,7 +12,8 @@ import torch
 from torch.nn import functional as F
 
 from spscanner_lab.evidence.questions import Document, Question
-from spscanner_lab.training.data.examples import DocumentStore, PassageColumn
+from spscanner_lab.training.data.document_store import DocumentStore
+from spscanner_lab.training.data.passages import PassageColumn
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.reranker import EmbedderObjective
 from spscanner_lab.training.start import RunFiles
