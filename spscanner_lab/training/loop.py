@@ -58,17 +58,9 @@ def read_state(
         return None
     try:
         state = _loaded(path, device)
-        saved = json.loads(state["inputs"])
-        other = [
-            option for option, digest in inputs.items() if saved.get(option) != digest
-        ]
-        found = {
+        differences = {
             "recipe": recipe.difference(json.loads(state["recipe"])),
-            "inputs": (
-                f"{other[0]} has other content than when the state was saved"
-                if other
-                else None
-            ),
+            "inputs": _changed_input(json.loads(state["inputs"]), inputs),
         }
     except Exception as error:  # on a damaged stream the unpickler may raise anything
         reason = getattr(error, "strerror", None) or first_line(error)
@@ -79,13 +71,21 @@ def read_state(
             f"{path} cannot be read ({reason}): it is damaged, or another program wrote"
             f" it; {START_AGAIN}"
         ) from None
-    for what, difference in found.items():
+    for what, difference in differences.items():
         if difference is not None:
             raise ValueError(
                 f"{path} is the state of another run ({what}: {difference}); give the"
                 " same again to resume it, or another --out to start again"
             )
     return state
+
+
+def _changed_input(saved: Mapping[str, str], inputs: Mapping[str, str]) -> str | None:
+    """How the first input differs from its saved digest; None if none does."""
+    for option, digest in inputs.items():
+        if saved.get(option) != digest:
+            return f"{option} has other content than when the state was saved"
+    return None
 
 
 def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
@@ -95,12 +95,11 @@ def _loaded(path: Path, device: torch.device | str) -> dict[str, Any]:
     """
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(
-                "it is not a complete archive of torch.save"
-                if path.stat().st_size
-                else "it is empty"
-            )
-        if (damaged := zipfile.ZipFile(file).testzip()) is not None:
+            if path.stat().st_size:
+                raise ValueError("it is not a complete archive of torch.save")
+            raise ValueError("it is empty")
+        damaged = zipfile.ZipFile(file).testzip()
+        if damaged is not None:
             raise ValueError(f"the CRC32 of its part {damaged} is wrong")
     state = torch.load(path, map_location=device, weights_only=True)
     if not isinstance(state, dict):
@@ -185,8 +184,10 @@ class Trainer:
         # optimizer steps done, and the seconds that they took
         self.step = 0
         self.seconds = 0.0
-        averaged = model.named_parameters() if recipe.ema_decay else ()
-        self.average = {name: value.detach().clone() for name, value in averaged}
+        self.average: dict[str, Tensor] = {}
+        if recipe.ema_decay:
+            for name, value in model.named_parameters():
+                self.average[name] = value.detach().clone()
         self.best: dict[str, Any] = {}  # step, value and weights of the best validation
         self.optimizer = new_optimizer(model, recipe, fast)
         out.mkdir(parents=True, exist_ok=True)
@@ -214,10 +215,8 @@ class Trainer:
             report = self._one_step(drawn, started)
             if self.processes.leads:
                 append_records(self.log, [report._asdict()])
-            if (
-                self.step % self.recipe.save_every == 0
-                or self.step == self.recipe.steps
-            ):
+            is_last = self.step == self.recipe.steps
+            if is_last or self.step % self.recipe.save_every == 0:
                 self.save()
             yield report
             started = time.perf_counter()
@@ -227,19 +226,16 @@ class Trainer:
 
         Their moving average or, without ``ema_decay``, the last ones.
         """
-        own = self.model.named_parameters()
-        return (
-            self.average
-            if self.recipe.ema_decay
-            else {name: value.detach() for name, value in own}
-        )
+        if self.recipe.ema_decay:
+            return self.average
+        return {name: value.detach() for name, value in self.model.named_parameters()}
 
     def offer(self, value: float) -> None:
         """Copy the weights if ``value``, from a validation, is the highest so far."""
         if not self.best or value > self.best["value"]:
-            weights = {
-                name: weight.clone() for name, weight in self.averaged_weights().items()
-            }
+            weights = {}
+            for name, weight in self.averaged_weights().items():
+                weights[name] = weight.clone()
             self.best = {"step": self.step, "value": float(value), "weights": weights}
             self.save()
 
@@ -290,11 +286,9 @@ class Trainer:
         for part in self._objective.losses(self.model, examples, numbers):
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
-        parameters = [
-            parameter
-            for group in self.optimizer.param_groups
-            for parameter in group["params"]
-        ]
+        parameters: list[nn.Parameter] = []
+        for group in self.optimizer.param_groups:
+            parameters.extend(group["params"])
         loss = self.processes.add_up(parameters, loss)
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
@@ -325,11 +319,11 @@ class Trainer:
             return
         try:
             self.optimizer.load_state_dict(state["optimizer"])
-            own = dict(self.model.named_parameters()).keys()
-            for weights in filter(
-                None, (state["average"], state["best"].get("weights"))
-            ):
-                if weights.keys() != own:
+            names = dict(self.model.named_parameters()).keys()
+            for weights in (state["average"], state["best"].get("weights")):
+                if not weights:
+                    continue
+                if weights.keys() != names:
                     raise KeyError("it lacks some weights of the model, or has others")
                 # raises if a shape differs
                 self.model.load_state_dict(weights, strict=False)
@@ -347,14 +341,14 @@ class Trainer:
 
 def keep_until(log: Path, step: int) -> None:
     """Drop the records after ``step``, which the run will repeat, from a log."""
-    kept = []
+    remaining = []
     for _, line in complete_lines(log):
         # a line that is not a record is dropped
         with suppress(ValueError, TypeError, KeyError):
             if json.loads(line)["step"] <= step:
-                kept.append(line)
+                remaining.append(line)
     if log.exists():
-        write_whole(log, b"".join(kept))
+        write_whole(log, b"".join(remaining))
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
@@ -370,20 +364,17 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     if step < warmup:
         return recipe.learning_rate * (step + 1) / warmup
     if recipe.schedule == "constant":
-        last = round(recipe.cooldown_share * recipe.steps)
-        done = max(0.0, (step - (recipe.steps - last)) / max(1, last))
-        left = 1 - math.sqrt(done)
+        cooldown = round(recipe.cooldown_share * recipe.steps)
+        done = max(0.0, (step - (recipe.steps - cooldown)) / max(1, cooldown))
+        remaining = 1 - math.sqrt(done)
     else:
         done = (step - warmup) / max(1, recipe.steps - warmup)
-        left = (
-            1 - done
-            if recipe.schedule == "linear"
-            else (1 + math.cos(math.pi * done)) / 2
-        )
-    return (
-        recipe.final_learning_rate
-        + (recipe.learning_rate - recipe.final_learning_rate) * left
-    )
+        if recipe.schedule == "linear":
+            remaining = 1 - done
+        else:
+            remaining = (1 + math.cos(math.pi * done)) / 2
+    fall = recipe.learning_rate - recipe.final_learning_rate
+    return recipe.final_learning_rate + fall * remaining
 
 
 def new_optimizer(
@@ -393,17 +384,24 @@ def new_optimizer(
 
     Norms, biases and the decays ``A_log`` have none.
     """
-    own = {id(parameter): parameter for parameter in fast}
-    parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    fast_by_id = {id(parameter): parameter for parameter in fast}
+    matrices = []
+    others = []
+    for parameter in model.parameters():
+        if not parameter.requires_grad or id(parameter) in fast_by_id:
+            continue
+        if parameter.dim() > 1:
+            matrices.append(parameter)
+        else:
+            others.append(parameter)
     groups: list[dict[str, Any]] = [
-        {
-            "params": [p for p in parameters if p.dim() > 1],
-            "weight_decay": recipe.weight_decay,
-        },
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+        {"params": matrices, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
     ]
-    if own:
-        groups.append({"params": list(own.values()), "weight_decay": 0.0, "times": 10})
+    if fast_by_id:
+        groups.append(
+            {"params": list(fast_by_id.values()), "weight_decay": 0.0, "times": 10}
+        )
     # fused: one pass over weights, gradients and moments instead of a dozen
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=BETAS, fused=True)
 
@@ -434,15 +432,18 @@ def drawn_steps(
 
     ``workers`` processes, if any, draw them in advance.
     """
+    options: dict[str, Any] = {}
+    if workers:
+        # documents and tokenizer are shared, not copied
+        options["multiprocessing_context"] = "fork"
+        options["prefetch_factor"] = STEPS_AHEAD
     yield from DataLoader(
         _Steps(objective, recipe),
         batch_size=None,
         sampler=steps,
         num_workers=workers,
         collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
-        # documents and tokenizer are shared, not copied
-        multiprocessing_context=("fork" if workers else None),
-        prefetch_factor=STEPS_AHEAD if workers else None,
+        **options,
     )
 
 
@@ -453,11 +454,8 @@ class _Steps(Dataset[list[Any]]):
 
     def __getitem__(self, step: int) -> list[Any]:
         recipe = self._recipe
-        count = self._recipe.sequences_per_step
-        length = random.Random(f"{recipe.seed}-length-{step}").choice(
-            recipe.sequence_tokens
-        )
-        return [
-            self._objective.example(number, length)
-            for number in range(step * count, (step + 1) * count)
-        ]
+        count = recipe.sequences_per_step
+        draw = random.Random(f"{recipe.seed}-length-{step}")
+        length = draw.choice(recipe.sequence_tokens)
+        numbers = range(step * count, (step + 1) * count)
+        return [self._objective.example(number, length) for number in numbers]
