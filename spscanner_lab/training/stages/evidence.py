@@ -43,16 +43,15 @@ from spscanner_rag.scanner import Scanner
 
 
 def labelled_logits(
-    scanner: Scanner, asked: Iterable[QuestionOnDocument]
+    scanner: Scanner, sample: Iterable[QuestionOnDocument]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
     """Logits of a whole document for each question with evidence in units.
 
     With each, which units are relevant: both are (units,).
     """
-    for document, questions in by_document(asked):
-        results = scanner.scan_many(
-            [(question.text, document.text) for question in questions]
-        )
+    for document, questions in by_document(sample):
+        pairs = [(question.text, document.text) for question in questions]
+        results = scanner.scan_many(pairs)
         for question, result in zip(questions, results, strict=True):
             relevant = relevant_units(result.starts, result.ends, question.evidence)
             if relevant.any():
@@ -60,7 +59,7 @@ def labelled_logits(
 
 
 def calibrate(
-    scanner: Scanner, asked: Iterable[QuestionOnDocument]
+    scanner: Scanner, sample: Iterable[QuestionOnDocument]
 ) -> tuple[float, float] | None:
     """Scale and shift a scanner's logits by Platt scaling, in place, in its head.
 
@@ -71,10 +70,10 @@ def calibrate(
     Returns scale and shift, or None, changing nothing, if there is too little to learn
     from or relevant sentences do not score higher.
     """
-    found = list(labelled_logits(scanner, asked))
+    labelled = list(labelled_logits(scanner, sample))
     try:
-        logits, marks = map(np.concatenate, zip(*found, strict=True))
-        scale, shift = fit_platt(logits, marks)
+        logits, relevant = map(np.concatenate, zip(*labelled, strict=True))
+        scale, shift = fit_platt(logits, relevant)
     except ValueError:  # no sentences, one kind only, or perfectly separable
         return None
     if scale <= 0:
@@ -165,17 +164,14 @@ def evidence_loss(
     units = sum(len(example.relevant) for example in examples)
     weight = torch.tensor(recipe.positive_weight, device=model.device)
     loss = torch.zeros((), device=model.device)
-    read = [examples[number] for number in members]
-    ends = unit_states(model, [example.sequence for example in read], recipe.dtype)
-    for example, states in zip(read, ends, strict=True):
-        prior = example.sequence.prior
-        logits = model.score(
-            states, None if prior is None else torch.from_numpy(prior).to(model.device)
-        )
-        # (units,)
-        relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(
-            model.device
-        )
+    pass_examples = [examples[number] for number in members]
+    sequences = [example.sequence for example in pass_examples]
+    ends = unit_states(model, sequences, recipe.dtype)
+    for example, states in zip(pass_examples, ends, strict=True):
+        prior = _on_device(model, example.sequence.prior)
+        logits = model.score(states, prior)  # (units,)
+        labels = example.relevant.astype(np.float32)
+        relevant = torch.from_numpy(labels).to(model.device)  # (units,)
         # the ranking loss is without the shift
         binary = F.binary_cross_entropy_with_logits(
             logits + shift, relevant, pos_weight=weight, reduction="sum"
@@ -196,15 +192,15 @@ def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[list[i
     """
     if not packs:
         return group_by_length(lengths, most_tokens)
-    found: list[list[int]] = []
+    numbers_by_pass: list[list[int]] = []
     total = 0
     for number, tokens in enumerate(lengths):
         total += tokens
-        if not found or total > most_tokens:
-            found.append([])
+        if not numbers_by_pass or total > most_tokens:
+            numbers_by_pass.append([])
             total = tokens
-        found[-1].append(number)
-    return found
+        numbers_by_pass[-1].append(number)
+    return numbers_by_pass
 
 
 def unit_states(
@@ -218,26 +214,32 @@ def unit_states(
     kernels support it, else padded.
     """
     batch = SequenceBatch.of(sequences, packed=model.kernels.packs)
-
-    def moved(values: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(values).to(model.device)
-
+    numbers = _on_device(model, batch.numbers)
+    if numbers is not None:
+        numbers = numbers[None]
     with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
         hidden, _ = model(
-            moved(batch.input_ids),
+            _on_device(model, batch.input_ids),
             None,
-            None if batch.match_classes is None else moved(batch.match_classes),
-            match_features=(
-                None if batch.match_features is None else moved(batch.match_features)
+            _on_device(model, batch.match_classes),
+            match_features=_on_device(model, batch.match_features),
+            sequence_index=numbers,
+            at=(
+                _on_device(model, batch.unit_rows),
+                _on_device(model, batch.unit_tokens),
             ),
-            sequence_index=(
-                None if batch.numbers is None else moved(batch.numbers[None])
-            ),
-            at=(moved(batch.unit_rows), moved(batch.unit_tokens)),
         )
-    return list(
-        hidden.float().split([len(sequence.positions) for sequence in sequences])
-    )
+    units = [len(sequence.positions) for sequence in sequences]
+    return list(hidden.float().split(units))
+
+
+def _on_device(
+    model: ScannerModel, values: NDArray[np.generic] | None
+) -> Tensor | None:
+    """Numbers as a tensor on the model's device; None stays None."""
+    if values is None:
+        return None
+    return torch.from_numpy(values).to(model.device)
 
 
 # steps whose examples determine the shift that the loss adds to a base's logits
@@ -298,18 +300,13 @@ class EvidenceStage:
         )
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
-            first = [
-                objective.example(number, min(recipe.sequence_tokens))
-                for number in numbers
-            ]
-            read = read_logits(
-                start.model,
-                [example.sequence for example in first],
-                recipe.tokens_per_pass,
-            )
-            relevant = np.concatenate([example.relevant for example in first])
+            length = min(recipe.sequence_tokens)
+            examples = [objective.example(number, length) for number in numbers]
+            sequences = [example.sequence for example in examples]
+            logits = read_logits(start.model, sequences, recipe.tokens_per_pass)
+            relevant = np.concatenate([example.relevant for example in examples])
             objective.shift = fitted_shift(
-                np.concatenate(read), relevant, recipe.positive_weight
+                np.concatenate(logits), relevant, recipe.positive_weight
             )
         return objective
 
@@ -318,27 +315,32 @@ class EvidenceStage:
 
         It is calibrated if the recipe has ``calibration_questions``.
         """
-        most = self._recipe.calibration_questions
-        if most and self._recipe.stage == "evidence":
-            fitted = calibrate(Scanner(checkpoint), self._labelled(most))
-            self._notify(
-                "not calibrated: too few questions, or their evidence scores no higher"
-                " than the rest"
-                if fitted is None
-                else f"calibrated: logits times {fitted[0]:.2f} {fitted[1]:+.2f}"
-            )
+        limit = self._recipe.calibration_questions
+        if limit and self._recipe.stage == "evidence":
+            fitted = calibrate(Scanner(checkpoint), self._labelled(limit))
+            if fitted is None:
+                self._notify(
+                    "not calibrated: too few questions, or their evidence scores no"
+                    " higher than the rest"
+                )
+            else:
+                scale, shift = fitted
+                self._notify(f"calibrated: logits times {scale:.2f} {shift:+.2f}")
         return checkpoint
 
-    def _labelled(self, most: int) -> Iterator[QuestionOnDocument]:
-        bare = [
-            self._documents.without_text(number)
-            for number in range(len(self._documents))
-        ]
-        numbers = {id(document): number for number, document in enumerate(bare)}
-        asked = sample_questions(bare, most, self._recipe.seed)
-        for document, questions in by_document(chain.from_iterable(asked.values())):
-            whole = self._documents.document(numbers[id(document)])
-            yield from ((whole, question) for question in questions)
+    def _labelled(self, limit: int) -> Iterator[QuestionOnDocument]:
+        """At most ``limit`` training questions per source, with their documents."""
+        documents = []
+        numbers = {}
+        for number in range(len(self._documents)):
+            document = self._documents.without_text(number)
+            documents.append(document)
+            numbers[id(document)] = number
+        sample = sample_questions(documents, limit, self._recipe.seed)
+        for document, questions in by_document(chain.from_iterable(sample.values())):
+            with_text = self._documents.document(numbers[id(document)])
+            for question in questions:
+                yield with_text, question
 
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Mean measures by source, and their mean over sources under "macro".
@@ -346,34 +348,36 @@ class EvidenceStage:
         None without questions.
         """
         recipe = self._recipe
-        most = (
-            recipe.final_validation_questions if final else recipe.validation_questions
-        )
-        sample = sample_questions(self.held_out, most, recipe.seed)
+        limit = recipe.validation_questions
+        if final:
+            limit = recipe.final_validation_questions
+        sample = sample_questions(self.held_out, limit, recipe.seed)
         if not sample:
             return None
-        measures = {
-            source: mean_measures(self.measure(checkpoint, asked), self.names)
-            for source, asked in sample.items()
-        }
+        measures = {}
+        for source, questions in sample.items():
+            rows = self.measure(checkpoint, questions)
+            measures[source] = mean_measures(rows, self.names)
         measures["macro"] = mean_measures(measures.values(), self.names)
-        lines = (
-            f"{self.title} "
-            f" {'  '.join(f'{self.mark}{k} {100 * v:5.1f}' for k, v in values.items())}"
-            f"  {source}"
-            for source, values in measures.items()
-        )
-        return Validation(measures["macro"][self.choice], measures, tuple(lines))
+        lines = tuple(self._line(source, means) for source, means in measures.items())
+        return Validation(measures["macro"][self.choice], measures, lines)
+
+    def _line(self, source: str, means: Mapping[str, float]) -> str:
+        """The measures of a source as text for people to read."""
+        columns = [
+            f"{self.mark}{name} {100 * mean:5.1f}" for name, mean in means.items()
+        ]
+        return f"{self.title}  {'  '.join(columns)}  {source}"
 
     def measure(
-        self, checkpoint: Checkpoint, asked: Sequence[QuestionOnDocument]
+        self, checkpoint: Checkpoint, questions: Sequence[QuestionOnDocument]
     ) -> list[dict[str, float]]:
         """Recall of each question's evidence sentences."""
-        found = [
-            ranking_metrics(*labelled)
-            for labelled in labelled_logits(Scanner(checkpoint), asked)
-        ]
-        return [{k: own[f"recall@{k}"] for k in self.names} for own in found]
+        rows = []
+        for logits, relevant in labelled_logits(Scanner(checkpoint), questions):
+            metrics = ranking_metrics(logits, relevant)
+            rows.append({name: metrics[f"recall@{name}"] for name in self.names})
+        return rows
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint and its model card."""
@@ -396,10 +400,12 @@ def mean_measures(
     values: Collection[Mapping[str, float]], names: Sequence[str]
 ) -> dict[str, float]:
     """The mean of each measure; 0 without values."""
-    return {
-        name: float(np.mean([row[name] for row in values])) if values else 0.0
-        for name in names
-    }
+    if not values:
+        return dict.fromkeys(names, 0.0)
+    means = {}
+    for name in names:
+        means[name] = float(np.mean([row[name] for row in values]))
+    return means
 
 
 def set_aside(
