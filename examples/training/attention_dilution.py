@@ -1,6 +1,6 @@
-r"""Measures attention dilution (Gollapudi et al.
+r"""Measures attention dilution: how much a query attends to its gold document.
 
-2026, section 4): how much a query attends to its gold document.
+It follows section 4 of Gollapudi et al. 2026.
 
     python examples/training/attention_dilution.py --model DIR --corpus BEIR-FOLDER
         --sizes 500 1000 2500 5000 \ --plot dilution.svg
@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -85,11 +85,14 @@ def main() -> None:
         )
     if given.plot is not None and find_spec("matplotlib") is None:
         parser.error("--plot draws with matplotlib: pip install matplotlib")
-    own = {"attention": given.attention, "best_documents": given.best_documents}
+    changes: dict[str, Any] = {}
+    if given.attention is not None:
+        changes["attention"] = given.attention
+    if given.best_documents is not None:
+        changes["best_documents"] = given.best_documents
     model = BlockSearchModel.from_pretrained(
-        given.model, dtype=given.dtype, device=given.device,
-        **{name: value for name, value in own.items() if value is not None},
-    )  # fmt: skip
+        given.model, dtype=given.dtype, device=given.device, **changes
+    )
     layers = len(model.scalars)
     layer = round(layers * 19 / 28) if given.layer is None else given.layer
     if not 0 <= layer < layers:

@@ -1,1 +1,4 @@
-"""In-context retrieval: a causal language model that reads all documents and answers with the code of one."""
+"""In-context retrieval with a causal language model.
+
+It reads all documents and answers a query with the code of one of them.
+"""

@@ -1,4 +1,7 @@
-"""In-context retrieval: a causal language model reads all units and answers with the code of one."""
+"""The retriever BlockSearch and its search for codes.
+
+A causal language model reads all units and answers with the code of one.
+"""
 
 import logging
 import random
@@ -100,9 +103,13 @@ class BlockSearch(Baseline):
             keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
             if keys.cut:
                 _LOGGER.warning(
-                    "%s: %d of %d units are longer than %d tokens and were cut; take smaller units",
-                    self.name, keys.cut, keys.documents, DOCUMENT_TOKENS,
-                )  # fmt: skip
+                    "%s: %d of %d units are longer than %d tokens and were cut;"
+                    " take smaller units",
+                    self.name,
+                    keys.cut,
+                    keys.documents,
+                    DOCUMENT_TOKENS,
+                )
             return keys
 
         units = [unit for _, _, own in requests for unit in own]

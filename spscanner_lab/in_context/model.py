@@ -1,4 +1,6 @@
-"""The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents.
+"""The language model of in-context retrieval.
+
+It has Qwen3's layers, with attention from queries to documents.
 
 "The paper" of these modules is Gollapudi et al. 2026, "Can Language Models Actually
 Retrieve In-Context? Drowning in Documents at Million Token Scale" (arXiv:2607.01538).
@@ -90,7 +92,10 @@ class Layout(NamedTuple):
         )
 
     def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
-        """The tokens of a document with its code, and whether its text was cut to fit `DOCUMENT_TOKENS`."""
+        """Lay out a document with its code.
+
+        Returns its tokens, and whether its text was cut to fit `DOCUMENT_TOKENS`.
+        """
         number = [self.digits[digit] for digit in digits_of(code)]
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
@@ -100,8 +105,9 @@ class Layout(NamedTuple):
 
     def query(self, query: str) -> TokenIds:
         """Lay out a query up to where the code begins: (tokens,)."""
-        asked = f"Instruct: {INSTRUCTION}\nQuery: {replace_surrogates(query.strip())}\nAnswer: "
-        return np.array([self.begin, *self._ids(asked)], np.int64)
+        question = replace_surrogates(query.strip())
+        prompt = f"Instruct: {INSTRUCTION}\nQuery: {question}\nAnswer: "
+        return np.array([self.begin, *self._ids(prompt)], np.int64)
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -135,7 +141,9 @@ def draw_codes(
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How queries attend to documents: the variants of sections 3.3 and 5.1 and of table 6.
+    """How queries attend to documents.
+
+    These are the variants of sections 3.3 and 5.1 and of table 6.
 
     ``attention`` "ssmax" multiplies scores by s_L * log N, for the N documents that a
     layer attends to; "sink" adds exp(b_L + log(N_eff / 128)) to the softmax's
@@ -159,10 +167,10 @@ class ReadingSettings:
 
 
 class Gate(NamedTuple):
-    """The strength of the sink in a training step: log(N_eff / 128), and its share, which is ramped up."""
+    """The strength of the sink in a training step."""
 
-    length: float
-    share: float
+    length: float  # log(N_eff / 128)
+    share: float  # the part of the sink that acts, which is ramped up
 
 
 class DocumentKeys(NamedTuple):
@@ -227,7 +235,12 @@ class BlockSearchModel(nn.Module):
     of the query. No document sees another, so the order of documents does not matter.
     """
 
-    def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        decoder: Any,  # noqa: ANN401 - transformers' Qwen3ForCausalLM
+        layout: Layout,
+        settings: ReadingSettings,
+    ) -> None:
         super().__init__()
         layers = len(decoder.model.layers)
         self.decoder = decoder
@@ -294,7 +307,10 @@ class BlockSearchModel(nn.Module):
         return model.to(device).eval()
 
     def save(self, folder: Path) -> None:
-        """Write a folder that `from_pretrained` loads, as does transformers, but without SSMax and routing."""
+        """Write a folder that `from_pretrained` loads.
+
+        transformers loads it as well, but without SSMax and routing.
+        """
         self.decoder.save_pretrained(folder)
         write_whole(folder / TOKENIZER_FILE, self.layout.tokenizer.to_str())
         stored = asdict(self.settings) | {
@@ -310,7 +326,11 @@ class BlockSearchModel(nn.Module):
     def read_documents(
         self, texts: Sequence[str], codes: Sequence[int]
     ) -> DocumentKeys:
-        """Read documents as one batch, padded at the ends, where the causal mask hides padding from all tokens."""
+        """Read documents as one batch.
+
+        Rows are padded at the ends, where the causal mask hides padding from all
+        tokens.
+        """
         laid_out = [
             self.layout.document(text, code)
             for text, code in zip(texts, codes, strict=True)
@@ -399,7 +419,10 @@ class BlockSearchModel(nn.Module):
         return torch.from_numpy(self.layout.query(query))[None].to(self.device)
 
     def _factor(self, layer: int, documents: int) -> Tensor:
-        """A layer's s_L * log N, where N is at least 2, since log 1 = 0 would make all weights equal."""
+        """A layer's s_L * log N.
+
+        N is at least 2, since log 1 = 0 would make all weights equal.
+        """
         if self.settings.attention != "ssmax":
             return torch.ones((), device=self.device)
         return self.scalars[layer] * math.log(max(2, documents))
@@ -419,7 +442,11 @@ class BlockSearchModel(nn.Module):
         hidden: Tensor,
         positions: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
+        """Return the queries, keys and values of a layer.
+
+        Queries are (rows, heads, tokens, head_dim), keys and values (rows, kv_heads,
+        tokens, head_dim).
+        """
         attention = layer.self_attn
         shape = (*hidden.shape[:2], -1, layer.self_attn.head_dim)
         read = layer.input_layernorm(hidden)
@@ -489,7 +516,10 @@ def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Ten
 
 
 class Dilution(NamedTuple):
-    """What a query reads in each layer at its last token, which predicts the first digit (section 4.1)."""
+    """What a query reads in each layer at its last token (section 4.1).
+
+    That token predicts the first digit.
+    """
 
     # R_any: whether at least one head ranks a gold document first by MaxSim
     any_head: list[bool]

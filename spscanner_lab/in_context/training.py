@@ -1,4 +1,7 @@
-"""Training of an in-context retriever on the digits of the right code and of a teacher's candidates."""
+"""Training of an in-context retriever.
+
+It learns the digits of the right code and of a teacher's candidates.
+"""
 
 import math
 import random
@@ -33,7 +36,9 @@ PUBLISHED = Recipe(
     dtype="float32",
     save_every=200,
 )
-"""The published numbers (table 7), for a pre-trained model: one epoch of queries with a positive and 15 negatives.
+"""The published numbers (table 7), for a pre-trained model.
+
+They are one epoch of queries with a positive and 15 negatives.
 
 Differences from the paper: the teacher is BM25, not cosines of Qwen3-Embedding-8B, and
 has no moving average; negatives are BM25's; AdamW's betas are the scanner's, and only
@@ -61,17 +66,21 @@ class Batch(NamedTuple):
 
 
 def word_scores(column: PassageColumn) -> Sequence[float]:
-    """A teacher's scores of a column's passages: BM25 among themselves, with the labelled one above the best."""
+    """Score a column's passages as a teacher.
+
+    The scores are BM25 among themselves, with the labelled one above the best.
+    """
     scores = bm25_scores(index_words(column.passages), column.question)
     scores[0] = scores.max() + 1.0
     return [float(score) for score in scores]
 
 
 def gate_at(step: int, steps: int, draw: random.Random) -> Gate:
-    """The sink in a step (table 6): N_eff is log-uniform from 128 to 5,000, and the gate is ramped up.
+    """Draw the sink of a step (table 6).
 
-    Of 4,082 steps, it begins to act at 500 and acts fully from 2,000 on; other
-    ``steps`` have the same shares.
+    N_eff is log-uniform from 128 to 5,000, and the gate is ramped up. Of 4,082 steps,
+    it begins to act at 500 and acts fully from 2,000 on; other ``steps`` have the same
+    shares.
     """
     published = step / steps * PUBLISHED.steps
     return Gate(
@@ -129,7 +138,10 @@ class InContextObjective:
         return {"auxiliary loss": f"weight {self._auxiliary_weight}"}
 
     def example(self, number: int, length: int) -> tuple[int, PassageColumn]:
-        """Column ``number``: a question with its positive and hard negatives, whatever their lengths."""
+        """Return column ``number``, whatever the lengths of its passages.
+
+        It is a question with its positive and hard negatives.
+        """
         return number, self._passages.column(number)
 
     def tokens(self, example: tuple[int, PassageColumn]) -> int:
@@ -198,7 +210,9 @@ def batch_loss(
 def auxiliary_targets(
     prefixes: Tensor, candidates: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Distributions of each digit after the prefix before it: (queries, DIGITS, 10), and which are known.
+    """Distributions of each digit after the prefix before it, and which are known.
+
+    They are (queries, DIGITS, 10) and (queries, DIGITS).
 
     M_t are the candidates, (queries, candidates, DIGITS), whose code begins with the
     first t digits of the prefix, (queries, DIGITS), and q_t(x) is proportional to the
@@ -220,7 +234,9 @@ def auxiliary_targets(
 def auxiliary_loss(
     logits: Tensor, prefixes: Tensor, candidates: Tensor, weights: Tensor
 ) -> Tensor:
-    """Cross-entropy against `auxiliary_targets`, averaged over the places with candidates: a scalar.
+    """Cross-entropy against `auxiliary_targets`, a scalar.
+
+    It is averaged over the places with candidates.
 
     ``logits``, (queries, DIGITS, 10), are those of place t after the first t digits of
     ``prefixes``.
@@ -255,7 +271,7 @@ def digits_after(
 def sampled_digits(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys
 ) -> Tensor:
-    """Draw codes digit by digit from the model's own probabilities: (queries, DIGITS)."""
+    """Draw codes digit by digit from the model's probabilities: (queries, DIGITS)."""
     found = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
     for _ in range(DIGITS):
         logits = digits_after(model, queries, documents, found)[:, -1]

@@ -31,7 +31,10 @@ MANY = [f"{text} Part {part}." for part in range(4) for text in TEXTS]
 
 @torch.inference_mode()
 def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
-    """Log-probability of each document's code, read after the query in one pass: (documents,)."""
+    """Log-probability of each document's code: (documents,).
+
+    A code is read after the query in one pass.
+    """
     documents = read_corpus(model, texts)
     query = model.query_ids(QUERY)
     routed = model.read_queries(query, documents).selected

@@ -29,7 +29,10 @@ CODES = [7421, 3, 9999, 120, 4567]
 
 @pytest.fixture
 def model(model: BlockSearchModel) -> BlockSearchModel:
-    """The model of all tests in float64, since rounding in float32 alone is 1e-5 on some processors."""
+    """The model of all tests in float64.
+
+    Rounding in float32 alone is 1e-5 on some processors.
+    """
     return copy.deepcopy(model).double()
 
 
@@ -44,7 +47,10 @@ def logits(
 def with_explicit_mask(
     model: BlockSearchModel, texts: list[str], codes: list[int]
 ) -> Tensor:
-    """One row of all documents and the query, read by transformers with a four-dimensional mask: (tokens, 10)."""
+    """One row of all documents and the query, read by transformers: (tokens, 10).
+
+    The mask has four dimensions.
+    """
     rows = [
         model.layout.document(text, code)[0]
         for text, code in zip(texts, codes, strict=True)

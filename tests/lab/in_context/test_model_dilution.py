@@ -1,4 +1,7 @@
-"""Attention dilution, against attention weights of transformers, and as a table over corpora of several sizes."""
+"""Attention dilution, and its table over corpora of several sizes.
+
+The reference are the attention weights of transformers.
+"""
 
 import copy
 import re
@@ -128,9 +131,12 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     ],
 )
 def test_what_cannot_be_measured_or_drawn_is_refused_first(
-    wrong: list[str], message: str, command: Command, monkeypatch: pytest.MonkeyPatch,
+    wrong: list[str],
+    message: str,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SystemExit):
         command(*wrong)

@@ -32,9 +32,14 @@ from spscanner_lab.training.recipe import Recipe
 from tests.lab.in_context.conftest import TEXTS, small
 
 RECIPE = replace(
-    PUBLISHED, steps=4, sequences_per_step=2, learning_rate=1e-2, final_learning_rate=1e-3, save_every=2,
+    PUBLISHED,
+    steps=4,
+    sequences_per_step=2,
+    learning_rate=1e-2,
+    final_learning_rate=1e-3,
+    save_every=2,
     warmup_share=0.1,
-)  # fmt: skip
+)
 COLUMN = PassageColumn(
     "Where was the otter?", ("The otter slept.", "The lynx slept.", "Nothing.")
 )
@@ -206,7 +211,9 @@ def test_sixteen_queries_share_a_corpus_and_the_auxiliary_weight_rises_over_the_
 
     monkeypatch.setattr(training, "batch_loss", counted)
     model = small(digit_tokenizer, codes="position")
-    objective = InContextObjective(Columns(), model.layout, replace(RECIPE, steps=100))  # type: ignore[arg-type]
+    columns: Any = Columns()
+    recipe = replace(RECIPE, steps=100)
+    objective = InContextObjective(columns, model.layout, recipe)
     examples = [objective.example(40 * step + number, 0) for number in range(40)]
     losses = list(objective.losses(model, examples, range(40)))
     assert [len(batch.questions) for batch, _ in seen] == [16, 16, 8]
