@@ -83,15 +83,13 @@ class RerankerObjective(PassageDraw):
     def logits(self, model: nn.Module, pairs: Sequence[Any], dtype: str) -> Tensor:
         """Logits of pairs, (pairs,), read in as many passes as needed."""
         packs = isinstance(model, ScannerModel) and model.kernels.packs
-        found: dict[int, Tensor] = {}
-        for together in passes(
-            [len(pair.input_ids) for pair in pairs], self.recipe.tokens_per_pass, packs
-        ):
-            logits = self.pass_logits(
-                model, [pairs[number] for number in together], dtype
-            )
-            found.update(zip(together, logits.unbind(), strict=True))
-        return torch.stack([found[number] for number in range(len(pairs))])
+        lengths = [len(pair.input_ids) for pair in pairs]
+        logits_by_number: dict[int, Tensor] = {}
+        for numbers in passes(lengths, self.recipe.tokens_per_pass, packs):
+            members = [pairs[number] for number in numbers]
+            logits = self.pass_logits(model, members, dtype)
+            logits_by_number.update(zip(numbers, logits.unbind(), strict=True))
+        return torch.stack([logits_by_number[number] for number in range(len(pairs))])
 
     def example(self, number: int, length: int) -> Sequence[Any]:
         """The pairs of column ``number``, the right one first.
@@ -99,9 +97,10 @@ class RerankerObjective(PassageDraw):
         Passages are cut after ``length`` tokens.
         """
         column = self.column(number)
-        return [
-            self.pair(column.question, passage, length) for passage in column.passages
-        ]
+        pairs = []
+        for passage in column.passages:
+            pairs.append(self.pair(column.question, passage, length))
+        return pairs
 
     def tokens(self, example: Sequence[Any]) -> int:
         """The number of tokens in all pairs."""
@@ -117,14 +116,17 @@ class RerankerObjective(PassageDraw):
         lengths = [self.tokens(examples[number]) for number in numbers]
         for places in passes(lengths, self.recipe.tokens_per_pass, packs=True):
             members = [numbers[place] for place in places]
-            pairs = [pair for number in members for pair in examples[number]]
+            pairs: list[Any] = []
+            sizes = []
+            for number in members:
+                pairs.extend(examples[number])
+                sizes.append(len(examples[number]))
             logits = self.logits(model, pairs, self.recipe.dtype)
             # the first one
             right = torch.zeros((), dtype=torch.int64, device=logits.device)
-            columns = torch.split(logits, [len(examples[number]) for number in members])
-            yield torch.stack(
-                [F.cross_entropy(column, right) for column in columns]
-            ).sum() / len(examples)
+            columns = torch.split(logits, sizes)
+            losses = [F.cross_entropy(column, right) for column in columns]
+            yield torch.stack(losses).sum() / len(examples)
 
     def score(
         self,
@@ -133,10 +135,8 @@ class RerankerObjective(PassageDraw):
         texts: Sequence[str],
     ) -> NDArray[np.float32]:
         """The logits of texts, (texts,), by which a validation ranks them."""
-        pairs = [
-            self.pair(question, text, max(self.recipe.sequence_tokens))
-            for text in texts
-        ]
+        length = max(self.recipe.sequence_tokens)
+        pairs = [self.pair(question, text, length) for text in texts]
         return self.logits(model, pairs, "float32").cpu().numpy()
 
 
@@ -150,12 +150,11 @@ class TransformerObjective(RerankerObjective):
 
     def pair(self, question: str, passage: str, length: int) -> Any:  # noqa: ANN401
         """The tokens of a pair, at most ``length`` in all."""
-        most = min(length, self.most_tokens)
         return self.reader(
             replace_surrogates(question),
             replace_surrogates(passage),
             truncation=True,
-            max_length=most,
+            max_length=min(length, self.most_tokens),
         )
 
     def pass_logits(
@@ -201,13 +200,13 @@ class EmbedderObjective(PassageDraw):
         self._to_device = import_extra(
             "sentence_transformers.util", "an embedder", "baselines"
         ).batch_to_device
+        scale = 20.0 if model.similarity_fn_name == "cosine" else 1.0
+        text_tokens = model.max_seq_length or 512
         self._loss = losses.CachedMultipleNegativesRankingLoss(
             model,
-            scale=20.0 if model.similarity_fn_name == "cosine" else 1.0,
+            scale=scale,
             similarity_fct=model.similarity,
-            mini_batch_size=max(
-                1, recipe.tokens_per_pass // (model.max_seq_length or 512)
-            ),
+            mini_batch_size=max(1, recipe.tokens_per_pass // text_tokens),
             directions=("query_to_doc", "doc_to_query"),
             partition_mode="per_direction",
         )
@@ -218,11 +217,8 @@ class EmbedderObjective(PassageDraw):
 
     def tokens(self, example: PassageColumn) -> int:
         """The number of tokens of the question and its passages."""
-        return int(
-            self._features((example.question, *example.passages))[
-                "attention_mask"
-            ].sum()
-        )
+        features = self._features((example.question, *example.passages))
+        return int(features["attention_mask"].sum())
 
     def losses(
         self,
@@ -235,19 +231,21 @@ class EmbedderObjective(PassageDraw):
         Columns that repeat a question or a right passage are dropped.
         """
         by_question = {column.question: column for column in examples}
-        columns = {
-            column.passages[0]: column for column in by_question.values()
-        }.values()
+        by_passage = {column.passages[0]: column for column in by_question.values()}
+        questions = []
+        passages = []
+        for column in by_passage.values():
+            questions.append(column.question)
+            passages.append(column.passages)
         # as many as the shortest has
-        passages = zip(*(column.passages for column in columns), strict=False)
-        texts = [[column.question for column in columns], *passages]
+        texts = [questions, *zip(*passages, strict=False)]
         kind = self._loss.model.device.type
         # autocast stays on until the gradients are computed, since that repeats the
         # passes
         with torch.autocast(
             kind, torch.bfloat16, enabled=self.recipe.dtype == "bfloat16"
         ):
-            yield self._loss([self._features(column) for column in texts], None)
+            yield self._loss(list(map(self._features, texts)), None)
 
     def score(
         self,
@@ -256,17 +254,16 @@ class EmbedderObjective(PassageDraw):
         texts: Sequence[str],
     ) -> NDArray[np.float32]:
         """The similarities of texts by the model's own function: (texts,)."""
-        read = [replace_surrogates(text) for text in (question, *texts)]
-        vectors = model.encode(read, convert_to_tensor=True, show_progress_bar=False)
-        similarities: NDArray[np.float32] = (
-            model.similarity(vectors[:1], vectors[1:])[0].cpu().numpy()
-        )
+        inputs = list(map(replace_surrogates, (question, *texts)))
+        vectors = model.encode(inputs, convert_to_tensor=True, show_progress_bar=False)
+        similarity = model.similarity(vectors[:1], vectors[1:])[0]
+        similarities: NDArray[np.float32] = similarity.cpu().numpy()
         return similarities
 
     def _features(self, texts: Sequence[str]) -> dict[str, Any]:
         model = self._loss.model
-        read = model.preprocess([replace_surrogates(text) for text in texts])
-        features: dict[str, Any] = self._to_device(read, model.device)
+        inputs = model.preprocess(list(map(replace_surrogates, texts)))
+        features: dict[str, Any] = self._to_device(inputs, model.device)
         return features
 
 
@@ -301,20 +298,23 @@ class RerankerStage(EvidenceStage):
         reader: Any,  # noqa: ANN401
     ) -> Passages:
         segmenter = segmenter_of(cast(UnitKind, self._recipe.rerank_unit))
-        made = kind(self._documents, self._recipe, segmenter, reader)
-        self.drawn = self.passages = made
-        return made
+        objective = kind(self._documents, self._recipe, segmenter, reader)
+        self.drawn = objective
+        self.passages = objective
+        return objective
 
     def measure(
-        self, checkpoint: Checkpoint, asked: Sequence[QuestionOnDocument]
+        self, checkpoint: Checkpoint, questions: Sequence[QuestionOnDocument]
     ) -> list[dict[str, float]]:
         """MRR and recall of the passages that hold evidence."""
+        score = partial(self.passages.score, checkpoint.model)
+        segmenter = self.passages.segmenter
+        rows = []
         with torch.inference_mode():
-            score = partial(self.passages.score, checkpoint.model)
-            return [
-                ranking(score, self.passages.segmenter, *one, self.names)
-                for one in asked
-            ]
+            for document, question in questions:
+                row = ranking(score, segmenter, document, question, self.names)
+                rows.append(row)
+        return rows
 
 
 # a question and texts -> scores, (texts,)
@@ -338,12 +338,14 @@ def ranking(
     relevant = relevant_units(spans.starts, spans.ends, question.evidence)
     if not relevant.any():
         return dict.fromkeys(names, 0.0)
-    first = bm25_scores(index_words([unit.model_text for unit in units]), question.text)
-    best = best_first(first)[:RERANKED]
+    words = index_words([unit.model_text for unit in units])
+    best = best_first(bm25_scores(words, question.text))[:RERANKED]
+    passages = []
+    for number in best:
+        unit = units[number]
+        passages.append(text[unit.start : unit.end])
     scores = np.full(len(units), -np.inf)
-    scores[best] = score(
-        question.text.strip(), [text[units[n].start : units[n].end] for n in best]
-    )
+    scores[best] = score(question.text.strip(), passages)
     return ranking_metrics(scores, relevant, (1, 10))
 
 
@@ -360,16 +362,16 @@ def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
     if all(tokenizer.token_to_id(name) is None for name in END_TOKENS):
         tokenizer = Tokenizer.from_str(tokenizer.to_str())
         tokenizer.add_special_tokens([END_TOKENS[0]])
-        config = replace(
-            config, vocab_size=max(config.vocab_size, tokenizer.get_vocab_size())
-        )
+        vocab_size = max(config.vocab_size, tokenizer.get_vocab_size())
+        config = replace(config, vocab_size=vocab_size)
     settings = ScannerSettings()
     torch.manual_seed(seed)
     model = new_model(config, settings).to(start.model.device)
-    own = start.model.state_dict()
+    weights = start.model.state_dict()
     with torch.no_grad():
         for name, target in model.state_dict().items():
-            target[: len(own[name])] = own[name]  # a larger vocabulary has more rows
+            source = weights[name]
+            target[: len(source)] = source  # a larger vocabulary has more rows
     return replace(
         start, model=model, settings=settings, tokenizer=tokenizer, word_vectors=None
     )
@@ -411,12 +413,11 @@ class TransformerStage(RerankerStage):
 
     def objective(self, start: Checkpoint) -> Objective:
         """The objective: find the passage with the answer among hard negatives."""
-        made = self._of(TransformerObjective, self._tokenizer)
-        room = (
-            getattr(start.model.config, "max_position_embeddings", None) or sys.maxsize
-        )
-        made.most_tokens = min(room, self._tokenizer.model_max_length)
-        return made
+        objective = self._of(TransformerObjective, self._tokenizer)
+        positions = getattr(start.model.config, "max_position_embeddings", None)
+        tokenizer_tokens = self._tokenizer.model_max_length
+        objective.most_tokens = min(positions or sys.maxsize, tokenizer_tokens)
+        return objective
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the model in its library's layout, and the model card."""
@@ -449,10 +450,9 @@ def is_transformer(base: str | None) -> bool:
     if base is None:
         return False
     config = read_json(current_files(locate(base)) / CONFIG)
-    return "ssm_cfg" not in config and config.get("model_type", "mamba") not in (
-        "mamba",
-        "mamba2",
-    )
+    if "ssm_cfg" in config:
+        return False
+    return config.get("model_type", "mamba") not in ("mamba", "mamba2")
 
 
 def _network(model: Any) -> Any:  # noqa: ANN401
