@@ -118,7 +118,7 @@ def encoder(
     the scanner's logits, are then fitted. The same command resumes.
     """
     from spscanner_lab.evidence.questions import read_documents
-    from spscanner_lab.training.meaning_weights import (
+    from spscanner_lab.training.encoder_checkpoint import (
         EncoderNumbers,
         put_into_checkpoint,
     )

@@ -1,25 +1,15 @@
-"""Fitting the weights of an encoder's parts, and putting them into a checkpoint."""
+"""Fitting the weights of a scanner, an encoder and a cross-reader."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from spscanner_lab.training.meaning_weights import (
-    EncoderNumbers,
-    Fitted,
-    fitted_weights,
-    put_into_checkpoint,
-)
-from spscanner_rag import Scanner
-from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
-from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_lab.training.meaning_scores import ScoredQuestion
+from spscanner_lab.training.meaning_weights import fitted_weights
 from spscanner_rag.encoder.answer_evidence import answer_evidence
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
-from tests.lab.training.letters import DOCUMENTS, QUESTIONS
 
 
 def test_weights_are_those_of_two_scores_of_known_worth() -> None:
@@ -29,20 +19,17 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
         # each by two sigmas
-        scanner, cosines = (
-            rng.normal(2 * relevant, 1),
-            rng.normal(0.2 * relevant, 0.1),
-        )
+        scanner = rng.normal(2 * relevant, 1)
+        cosines = rng.normal(0.2 * relevant, 0.1)
         read.append(
-            Fitted(
+            ScoredQuestion(
                 "a", scanner.astype(np.float32), cosines.astype(np.float32), relevant
             )
         )
-    low, none = (
-        (np.full(30, value, np.float32) for value in (-5, 0)),
-        np.zeros(30, bool),
-    )
-    elsewhere = [Fitted("b", *low, none)] * 100
+    lows = np.full(30, -5, np.float32)
+    zeros = np.zeros(30, np.float32)
+    foreign = ScoredQuestion("b", lows, zeros, np.zeros(30, bool))
+    elsewhere = [foreign] * 100
     weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
     assert weights.scanner > 0
     assert 5 < weights.sentence / weights.scanner < 20
@@ -51,7 +38,7 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     share = np.concatenate([one.relevant for one in read]).mean()
     assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(share, abs=0.01)
 
-    def answerable(some: Sequence[Fitted], without: bool = False) -> float:
+    def answerable(some: Sequence[ScoredQuestion], without: bool = False) -> float:
         parts = [one.cosines[~(one.relevant & without)] for one in some]
         return float(
             np.mean([weights.answerable(answer_evidence(part, None)) for part in parts])
@@ -62,27 +49,6 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     assert answerable(answered, without=True) > answerable(elsewhere) + 0.1
     with pytest.raises(ValueError, match="evidence"):
         fitted_weights([one for one in read if not one.relevant.any()], weights)
-
-
-@pytest.mark.parametrize("steps", [0, 2])
-def test_a_checkpoint_gets_an_encoder(
-    bert_folder: Path, tiny_checkpoint: Path, tmp_path: Path, steps: int
-) -> None:
-    said = list[str]()
-    base, out = str(tiny_checkpoint), tmp_path / "out"
-    numbers = EncoderNumbers(steps, cross_steps=steps, documents=20, questions=12)
-    put_into_checkpoint(bert_folder, base, DOCUMENTS, out, numbers, said.append)
-    scanner = Scanner.from_pretrained(out, device="cpu", dtype="float32")
-    assert scanner.meaning is not None
-    assert scanner.checkpoint.settings.training["encoder"]["steps"] == steps
-    result = scanner.scan(QUESTIONS[1], DOCUMENTS[0].text)
-    assert len(result.sentences) == 4
-    first = read_encoder(out / ENCODER)[0].weights["encoder.layer.0.output.dense.bias"]
-    assert (steps == 0) == torch.equal(
-        first, find_encoder(bert_folder)[0].weights["encoder.layer.0.output.dense.bias"]
-    )
-    assert not list(out.glob("*.pt*"))
-    assert (scanner.meaning.cross is not None) == (steps > 0)
 
 
 class Knowing:
@@ -105,7 +71,9 @@ def test_a_cross_reader_that_knows_more_counts_more() -> None:
         scores = rng.normal(0, 1, (2, 20)).astype(np.float32) + relevant
         believed = (number + (number % 5 == 0)) % 20  # it is wrong once in five
         sentences = ["yes" if place == believed else "no" for place in range(20)]
-        read.append(Fitted("a", scores[0], scores[1] / 10, relevant, "who?", sentences))
+        read.append(
+            ScoredQuestion("a", scores[0], scores[1] / 10, relevant, "who?", sentences)
+        )
     knowing: Any = Knowing()
     weights = fitted_weights(read, MeaningWeights(), cross=knowing)
     assert 5 * weights.cross > 3 * weights.scanner
