@@ -36,9 +36,8 @@ class SharedDocument(NamedTuple):
     # of its long sentences that are in any held-out document; 1 if a whole text is the
     # same
     share: float
-    held_out_doc_id: (
-        str  # the (first) held-out document that it shares most sentences with
-    )
+    # the (first) held-out document that it shares most sentences with
+    held_out_doc_id: str
     example: str  # a shared sentence as the training document has it
 
 
@@ -86,33 +85,32 @@ class SharedTextFinder:
         common = [sentence for sentence in sentences if sentence in self._holders]
         if not common:
             return None
-        holders = Counter(
-            number for sentence in common for number in self._holders[sentence]
-        )
-        most = min(holders, key=lambda number: (-holders[number], number))
+        # by the number of a held-out document: how many of the sentences it has
+        holders: Counter[int] = Counter()
+        for sentence in common:
+            holders.update(self._holders[sentence])
+        nearest = min(holders, key=lambda number: (-holders[number], number))
         share = len(common) / len(sentences)
-        held_out_share = max(
-            shared / self._sizes[number] for number, shared in holders.items()
-        )
-        if max(share, held_out_share) <= MAX_SHARE:
+        held_out_shares = []
+        for number, shared in holders.items():
+            held_out_shares.append(shared / self._sizes[number])
+        if max(share, *held_out_shares) <= MAX_SHARE:
             return None
-        example = next(
-            sentences[sentence]
-            for sentence in common
-            if most in self._holders[sentence]
-        )
+        in_nearest = filter(lambda sentence: nearest in self._holders[sentence], common)
+        example = sentences[next(in_nearest)]
         return SharedDocument(
-            document.doc_id, document.source, share, self._doc_ids[most], example
+            document.doc_id, document.source, share, self._doc_ids[nearest], example
         )
 
     def _long_sentences(self, text: str) -> dict[int, str]:
         """Distinct long sentences by their hashes, as they first occur in the text."""
-        found: dict[int, str] = {}
+        sentences: dict[int, str] = {}
         for unit in self._segmenter.segment(text):
             sentence = text[unit.start : unit.end]
-            if len(words := sentence.split()) >= MIN_WORDS:
-                found.setdefault(hash_of(words), sentence)
-        return found
+            words = sentence.split()
+            if len(words) >= MIN_WORDS:
+                sentences.setdefault(hash_of(words), sentence)
+        return sentences
 
 
 def find_shared(
@@ -123,18 +121,22 @@ def find_shared(
     ``ValueError`` if none is left.
     """
     finder = SharedTextFinder(held_out)
+    shared: dict[tuple[str, str], SharedDocument] = {}
     # without held-out documents the training documents need not be read
-    found = (
-        [finder.find(document) for document in training]
-        if finder.held_out_documents
-        else []
-    )
-    shared = {(each.source, each.doc_id): each for each in found if each is not None}
+    if not finder.held_out_documents:
+        return shared
+    all_share = True
+    for document in training:
+        sharing = finder.find(document)
+        if sharing is None:
+            all_share = False
+        else:
+            shared[sharing.source, sharing.doc_id] = sharing
     if not shared:
         return shared
     first = next(iter(shared.values()))
     example = f"{first.doc_id!r}, with {first.held_out_doc_id!r}: {first.example!r}"
-    if None not in found:
+    if all_share:
         raise ValueError(
             "every training document shares text with validation documents, such as"
             f" {example}; expected other validation documents"
@@ -152,7 +154,6 @@ def hash_of(words: Iterable[str]) -> int:
     Between 10^6 and 10^5 texts, hashes collide once in 10^8 runs.
     """
     normalized = " ".join(words).casefold()
-    digest = blake2b(
-        normalized.encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
+    encoded = normalized.encode("utf-8", "surrogatepass")
+    digest = blake2b(encoded, digest_size=8).digest()
     return int.from_bytes(digest, "little")
