@@ -51,9 +51,9 @@ class NumbaTrainingKernels(NumbaKernels):
         """As in `NumbaKernels`; gradients also flow back through the tail."""
         if not torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
-        own = tail.to(xBC.dtype)
+        converted_tail = tail.to(xBC.dtype)
         out = _Convolution.apply(
-            xBC, own, conv1d.weight, conv1d.bias, sequence_index, conv1d
+            xBC, converted_tail, conv1d.weight, conv1d.bias, sequence_index, conv1d
         )  # type: ignore[no-untyped-call]
         return out, tail_after(xBC, tail, sequence_index)
 
@@ -107,36 +107,35 @@ class _Convolution(Function):
         # the tail belongs to sequence 0
         sequence = F.pad(sequence_index, (before, 0)).numpy()
         factors = numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
-        added = (
-            np.zeros(channels, np.float32) if bias is None else numbers(bias.float())
-        )
+        if bias is None:
+            added = np.zeros(channels, np.float32)
+        else:
+            added = numbers(bias.float())
         d_inputs = torch.zeros(inputs.shape)
         d_weight = torch.zeros(batch, before + 1, channels)
         d_bias = torch.zeros(batch, channels)
-        results = [result.numpy() for result in (d_inputs, d_weight, d_bias)]
         tasks = []
         for row in range(batch):
-            given = (
+            task = (
                 numbers(inputs[row]),
                 factors,
                 added,
                 sequence[row],
                 numbers(slopes[row]),
+                d_inputs[row].numpy(),
+                d_weight[row].numpy(),
+                d_bias[row].numpy(),
             )
-            tasks.append((*given, *(result[row] for result in results)))
+            tasks.append(task)
         in_threads(adjoints.convolution, tasks)
         d_tail, d_xBC = torch.split(
             d_inputs.to(xBC.dtype), [before, xBC.shape[1]], dim=1
         )
         of_weight = d_weight.sum(0).t()[:, None].to(weight.dtype)  # (channels, 1, taps)
-        return (
-            d_xBC,
-            d_tail,
-            of_weight,
-            None if bias is None else d_bias.sum(0).to(bias.dtype),
-            None,
-            None,
-        )
+        of_bias = None
+        if bias is not None:
+            of_bias = d_bias.sum(0).to(bias.dtype)
+        return d_xBC, d_tail, of_weight, of_bias, None, None
 
 
 class _Scan(Function):
@@ -163,29 +162,49 @@ class _Scan(Function):
         steps = dt.transpose(1, 2)[..., None]  # (batch, nheads, tokens, 1)
         u = _by_head(x).mul_(steps)
         slopes = _by_head(dy)
-        ends = [
-            F.pad(part, (0, -d_state % LANES, 0, -headdim % LANES))
-            for part in (state, d_after)
+        padding = (0, -d_state % LANES, 0, -headdim % LANES)
+        state_before = F.pad(state, padding)
+        B_by_head = _by_head(B)
+        inputs = [
+            u,
+            B_by_head,
+            _by_head(C),
+            slopes,
+            decay.transpose(1, 2),
+            state_before,
+            F.pad(d_after, padding),
         ]
-        given = [u, _by_head(B), _by_head(C), slopes, decay.transpose(1, 2), *ends]
         shares = parts(x.shape[2], 1)
         # one for each thread, since two threads may have heads of the same group
-        dB, dC = (torch.zeros(len(shares), *given[1].shape) for _ in range(2))
+        dB = torch.zeros(len(shares), *B_by_head.shape)
+        dC = torch.zeros(len(shares), *B_by_head.shape)
         du = torch.zeros_like(u)
-        d_before = torch.empty(ends[0].shape)
-        of_u, d_log_decay = (torch.empty(u.shape[:-1]) for _ in range(2))
+        d_before = torch.empty(state_before.shape)
+        of_u = torch.empty(u.shape[:-1])
+        d_log_decay = torch.empty(u.shape[:-1])
         tasks = []
         for row in range(len(x)):
-            read = [part[row].contiguous().numpy() for part in given]
-            for number, share in enumerate(shares):
-                by_thread = (part[number, row].numpy() for part in (dB, dC))
-                others = (part[row].numpy() for part in (of_u, d_log_decay, d_before))
-                tasks.append((*read, du[row].numpy(), *by_thread, *others, *share))
+            row_inputs = [operand[row].contiguous().numpy() for operand in inputs]
+            for number, (first, last) in enumerate(shares):
+                task = (
+                    *row_inputs,
+                    du[row].numpy(),
+                    dB[number, row].numpy(),
+                    dC[number, row].numpy(),
+                    of_u[row].numpy(),
+                    d_log_decay[row].numpy(),
+                    d_before[row].numpy(),
+                    first,
+                    last,
+                )
+                tasks.append(task)
         in_threads(adjoints.scan, tasks)
         d_dt = of_u.transpose(1, 2) / dt.clamp_min(_TINY)
         d_log_decay = d_log_decay.transpose(1, 2)
         skip = D if D.dim() == 2 else D[:, None]
         dD = (x * dy).sum((0, 1), dtype=torch.float32)  # (nheads, headdim)
+        if D.dim() != 2:
+            dD = dD.sum(-1)
         dx = du.mul_(steps)[..., :headdim].addcmul_(
             slopes[..., :headdim], skip[:, None]
         )
@@ -193,11 +212,9 @@ class _Scan(Function):
             torch.empty(x.shape, dtype=x.dtype).copy_(dx.transpose(1, 2)),
             d_dt + d_log_decay * A,
             (d_log_decay * dt).sum((0, 1)),
-            *(
-                part.sum(0).transpose(1, 2)[..., :d_state].to(B.dtype)
-                for part in (dB, dC)
-            ),
-            dD if D.dim() == 2 else dD.sum(-1),
+            dB.sum(0).transpose(1, 2)[..., :d_state].to(B.dtype),
+            dC.sum(0).transpose(1, 2)[..., :d_state].to(B.dtype),
+            dD,
             d_before[..., :headdim, :d_state],
             None,
         )
@@ -209,9 +226,9 @@ def _by_head(part: Tensor) -> Tensor:
     Padded with zeros to full vectors.
     """
     batch, tokens, heads, size = part.shape
-    found = torch.zeros(batch, heads, tokens, -(-size // LANES) * LANES)
-    found[..., :size] = part.transpose(1, 2)
-    return found
+    padded = torch.zeros(batch, heads, tokens, -(-size // LANES) * LANES)
+    padded[..., :size] = part.transpose(1, 2)
+    return padded
 
 
 class _GatedNorm(Function):
