@@ -46,95 +46,94 @@ def write_model_card(
 ) -> None:
     """Write ``README.md`` into a checkpoint folder."""
     training = settings.training
-    config = model.config
-    reanchor = settings.reanchor_tokens
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    best = training.get("best_step")
-    if isinstance(model, ScannerModel):
-        reader = "MambaReranker"
-        embedding = model.backbone.embedding
-        number = 2 if config.mixer is None else 1
-        kind = (
-            f"Mamba-{number}, {config.n_layer} layers, width {config.d_model}, state"
-            f" {config.d_state}"
-        )
-    else:
-        reader = "CrossEncoder"
-        embedding = model.get_input_embeddings()
-        kind = (
-            f"{type(model).__name__}, {config.num_hidden_layers} layers, width"
-            f" {config.hidden_size}"
-        )
-    outside_embedding = parameters - embedding.weight.numel()
-    facts = [
-        ("Architecture", kind),
-        (
-            "Parameters",
-            (
-                f"{parameters:,}, of which {outside_embedding:,} outside the token"
-                " embedding"
-            ),
-        ),
-        ("Vocabulary", f"{config.vocab_size:,} tokens"),
-        (
-            "Re-anchoring",
-            f"question repeated every {reanchor} tokens" if reanchor else "no",
-        ),
-        ("Lexical channel", ", ".join(lexical_names(settings)) or "no"),
-        *([("Word vectors", str(word_vectors))] if word_vectors is not None else []),
-        *(
-            [("Encoder", _encoder(training["encoder"]))]
-            if "encoder" in training
-            else []
-        ),
-        ("Started from", training["started_from"]),
-        (
-            "Steps",
-            f"{training['steps']:,}"
-            + (f", weights of step {best:,}" if best is not None else ""),
-        ),
-        ("Time", f"{training['hours']} hours on {training['hardware']}"),
-        ("Made with", f"spscanner-rag {__version__}"),
-    ]
-    sizes = training["questions_by_source"]
-    left_out = training["left_out"]
-    shared = (
-        f"{left_out:,} documents that share text with validation documents were left"
-        " out."
-    )
+    reader = "MambaReranker" if isinstance(model, ScannerModel) else "CrossEncoder"
+    facts = _facts_of_model(model, settings)
+    if word_vectors is not None:
+        facts.append(("Word vectors", str(word_vectors)))
+    facts += _facts_of_training(training)
+    sizes = []
+    for source, count in training["questions_by_source"].items():
+        sizes.append((source, f"{count:,}"))
     parts = [
         *_opening(folder.name, training["stage"], reader),
         _table(("", ""), facts),
         "## Trained on",
-        _table(
-            ("source", "questions"),
-            [(name, f"{count:,}") for name, count in sizes.items()],
-        ),
-        *([shared] if left_out else []),
-        "## Recipe",
-        _table(
-            ("", ""),
-            [(key, value) for key, value in training["recipe"].items()],
-            as_code=True,
-        ),
-        *_measured(training),
+        _table(("source", "questions"), sizes),
     ]
+    left_out = training["left_out"]
+    if left_out:
+        parts.append(
+            f"{left_out:,} documents that share text with validation documents were"
+            " left out."
+        )
+    recipe = list(training["recipe"].items())
+    parts += ["## Recipe", _table(("", ""), recipe, as_code=True)]
+    parts += _measured(training)
     write_whole(folder / MODEL_CARD, "\n\n".join(parts) + "\n")
 
 
+def _facts_of_model(
+    model: Any,  # noqa: ANN401
+    settings: ScannerSettings,
+) -> list[tuple[str, str]]:
+    config = model.config
+    if isinstance(model, ScannerModel):
+        embedding = model.backbone.embedding
+        number = 2 if config.mixer is None else 1
+        architecture = (
+            f"Mamba-{number}, {config.n_layer} layers, width {config.d_model}, state"
+            f" {config.d_state}"
+        )
+    else:
+        embedding = model.get_input_embeddings()
+        architecture = (
+            f"{type(model).__name__}, {config.num_hidden_layers} layers, width"
+            f" {config.hidden_size}"
+        )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    outside = parameters - embedding.weight.numel()
+    sizes = f"{parameters:,}, of which {outside:,} outside the token embedding"
+    reanchoring = "no"
+    if settings.reanchor_tokens:
+        reanchoring = f"question repeated every {settings.reanchor_tokens} tokens"
+    return [
+        ("Architecture", architecture),
+        ("Parameters", sizes),
+        ("Vocabulary", f"{config.vocab_size:,} tokens"),
+        ("Re-anchoring", reanchoring),
+        ("Lexical channel", ", ".join(lexical_names(settings)) or "no"),
+    ]
+
+
+def _facts_of_training(training: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = []
+    if "encoder" in training:
+        facts.append(("Encoder", _encoder(training["encoder"])))
+    steps = f"{training['steps']:,}"
+    best_step = training.get("best_step")
+    if best_step is not None:
+        steps += f", weights of step {best_step:,}"
+    facts += [
+        ("Started from", training["started_from"]),
+        ("Steps", steps),
+        ("Time", f"{training['hours']} hours on {training['hardware']}"),
+        ("Made with", f"spscanner-rag {__version__}"),
+    ]
+    return facts
+
+
 def _encoder(record: dict[str, Any]) -> str:
-    sources = ", ".join(
-        f"{name} {count}" for name, count in record["documents_by_source"].items()
-    )
-    cross = (
-        f"; a cross-reader, {steps:,} steps from there"
-        if (steps := record.get("cross_steps", 0))
-        else ""
-    )
-    return (
+    counts = []
+    for source, count in record["documents_by_source"].items():
+        counts.append(f"{source} {count}")
+    summary = (
         f"{record['started_from']}, {record['steps']:,} more steps on documents of"
-        f" {sources}{cross}"
+        f" {', '.join(counts)}"
     )
+    cross_steps = record.get("cross_steps", 0)
+    if cross_steps:
+        summary += f"; a cross-reader, {cross_steps:,} steps from there"
+    return summary
 
 
 def _opening(name: str, stage: str, reader: str) -> list[str]:
@@ -160,18 +159,14 @@ def _measured(training: dict[str, Any]) -> list[str]:
         title = "Sentence recall"
         measured = training["validation_recall"]
         head = ("@1", "@5", "@10", "@50")
-    rows = [
-        (source, *(f"{100 * v:.1f}" for v in values.values()))
-        for source, values in measured.items()
-    ]
-    return [
-        f"## {title} on documents that were not trained on",
-        (
-            _table(("source", *head), rows)
-            if rows
-            else "Not measured: no validation files were given."
-        ),
-    ]
+    rows = []
+    for source, values in measured.items():
+        percents = [f"{100 * value:.1f}" for value in values.values()]
+        rows.append((source, *percents))
+    table = "Not measured: no validation files were given."
+    if rows:
+        table = _table(("source", *head), rows)
+    return [f"## {title} on documents that were not trained on", table]
 
 
 def _table(
@@ -182,9 +177,8 @@ def _table(
     ``as_code`` shows all cells but the first of each row as code.
     """
     shown = markdown_code if as_code else markdown_text
-    body = [
-        [markdown_text(str(first)), *(shown(str(cell)) for cell in cells)]
-        for first, *cells in rows
-    ]
-    lines = [head, ("---",) * len(head), *body]
+    lines = [head, ("---",) * len(head)]
+    for first, *cells in rows:
+        shown_cells = [shown(str(cell)) for cell in cells]
+        lines.append((markdown_text(str(first)), *shown_cells))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
