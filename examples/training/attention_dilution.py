@@ -31,7 +31,8 @@ import torch
 from spscanner_lab.evaluation.corpus_units import CorpusUnits
 from spscanner_lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_lab.in_context.block_search import read_corpus, search
-from spscanner_lab.in_context.model import Attention, BlockSearchModel, dilution
+from spscanner_lab.in_context.dilution import dilution
+from spscanner_lab.in_context.model import Attention, BlockSearchModel
 from spscanner_rag.baselines.unit_kinds import segmenter_of
 
 COLUMNS = ("recall@1", "R_any", "R_sum", "GoldShare")

@@ -24,7 +24,8 @@ import torch
 
 from spscanner_lab.evidence.questions import read_documents
 from spscanner_lab.in_context.block_search import search
-from spscanner_lab.in_context.model import Attention, BlockSearchModel, Codes
+from spscanner_lab.in_context.model import Attention, BlockSearchModel
+from spscanner_lab.in_context.prompt import Codes
 from spscanner_lab.in_context.training import PUBLISHED, InContextObjective, batch_of
 from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.data.passages import PassageDraw

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_lab.in_context.model import (
+from spscanner_lab.in_context.model import BlockSearchModel, DocumentKeys
+from spscanner_lab.in_context.prompt import (
     DIGITS,
     DOCUMENT_TOKENS,
-    BlockSearchModel,
-    DocumentKeys,
     digits_of,
     draw_codes,
 )
@@ -118,7 +117,7 @@ class BlockSearch(Baseline):
         )
 
 
-class Found(NamedTuple):
+class FoundDocuments(NamedTuple):
     """The documents found for a query."""
 
     # (at most BEST,) numbers of documents, the most probable code first
@@ -169,7 +168,7 @@ def search(
     *,
     beam: int = BEAM,
     best: int = BEST,
-) -> Found:
+) -> FoundDocuments:
     """Decode the ``best`` most probable codes of documents by beam search.
 
     All others follow by R.
@@ -207,14 +206,16 @@ def search(
             logits = further.logits[:, -1]
             keys = further.keys
     numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
-    return Found(numbers, np.array([-cost for cost, _ in found[:best]]), routing)
+    return FoundDocuments(
+        numbers, np.array([-cost for cost, _ in found[:best]]), routing
+    )
 
 
-def logits_of(found: Found) -> NDArray[np.float32]:
-    """Return one number for each document, in the order of `Found.order`: (documents,).
+def logits_of(found: FoundDocuments) -> NDArray[np.float32]:
+    """Return one number for each document: (documents,).
 
-    The best have the log-odds of their codes' probabilities; the others are less than 1
-    below the lowest of these.
+    They are in the order of `FoundDocuments.order`. The best have the log-odds of their
+    codes' probabilities; the others are less than 1 below the lowest of these.
     """
     order = found.order()
     best = log_odds(np.exp(found.log_probabilities)).astype(np.float64)

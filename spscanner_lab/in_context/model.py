@@ -8,32 +8,25 @@ Retrieve In-Context? Drowning in Documents at Million Token Scale" (arXiv:2607.0
 
 import json
 import math
-import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Self, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from spscanner_lab.in_context.attention import (
+    Attended,
+    max_similarities,
+    query_attention,
+)
+from spscanner_lab.in_context.prompt import DOCUMENT_TOKENS, Codes, PromptLayout
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.system.whole_files import write_whole
-from spscanner_rag.text.surrogates import replace_surrogates
-
-DIGITS: Final = 4
-MOST_DOCUMENTS: Final = 10**DIGITS
-# in a document, including its codes; the positions of a query begin here
-DOCUMENT_TOKENS: Final = 300
-
-INSTRUCTION: Final = (
-    "Given a web search query, retrieve relevant passages that answer the query"
-)
 
 Attention = Literal["ssmax", "sink", "plain"]
 # first s_L or b_L (table 6); "plain" has none
@@ -45,98 +38,6 @@ STARTS: Final = {
 
 SETTINGS_FILE: Final = "block_search.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
-
-TokenIds = NDArray[np.int64]
-Codes = Literal["random", "position"]
-
-
-class Layout(NamedTuple):
-    r"""Lays documents and queries out as tokens.
-
-    Each digit of a code is a separate token.
-
-    A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct:
-    {instruction}\nQuery: {query}\nAnswer: ``, and the four digits follow.
-    """
-
-    tokenizer: Tokenizer
-    begin: int  # [BOS]
-    end: int  # [EOS]
-    digits: tuple[int, ...]  # the tokens of "0" to "9"
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
-        """Take the ids of the first and the last token from the model's configuration.
-
-        It must have the last one.
-
-        Without a first one, as in Qwen3's tokenizer, the last one is used at the
-        beginning as well.
-        """
-        if end is None:
-            raise ValueError(
-                "the model's configuration has no eos_token_id; expected the id of the"
-                " token that ends a document"
-            )
-        digits = [tokenizer.token_to_id(str(digit)) for digit in range(10)]
-        if None in digits:
-            raise ValueError(
-                f"the tokenizer has no token {digits.index(None)!r}; expected one for"
-                " each of the ten digits that codes consist of"
-            )
-        return cls(
-            tokenizer,
-            end if begin is None else begin,
-            end,
-            tuple(d for d in digits if d is not None),
-        )
-
-    def document(self, text: str, code: int) -> tuple[TokenIds, bool]:
-        """Lay out a document with its code.
-
-        Returns its tokens, and whether its text was cut to fit `DOCUMENT_TOKENS`.
-        """
-        number = [self.digits[digit] for digit in digits_of(code)]
-        before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
-        after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
-        room = DOCUMENT_TOKENS - len(before) - len(after)
-        body = self._ids(replace_surrogates(text.strip()))
-        return np.array([*before, *body[:room], *after], np.int64), len(body) > room
-
-    def query(self, query: str) -> TokenIds:
-        """Lay out a query up to where the code begins: (tokens,)."""
-        question = replace_surrogates(query.strip())
-        prompt = f"Instruct: {INSTRUCTION}\nQuery: {question}\nAnswer: "
-        return np.array([self.begin, *self._ids(prompt)], np.int64)
-
-    def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
-
-def digits_of(code: int) -> tuple[int, ...]:
-    """Return the digits of a code, with leading zeros."""
-    return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
-
-
-def draw_codes(
-    documents: int, draw: random.Random, codes: Codes = "random"
-) -> list[int]:
-    """Distinct codes from 0000 to 9999, drawn uniformly or counted ("position").
-
-    ``ValueError`` for too many.
-    """
-    if documents > MOST_DOCUMENTS:
-        raise ValueError(
-            f"got {documents:,} documents; expected at most {MOST_DOCUMENTS:,}, since"
-            f" codes have {DIGITS} digits: take the best {MOST_DOCUMENTS:,} of another"
-            " retriever"
-        )
-    return (
-        draw.sample(range(MOST_DOCUMENTS), documents)
-        if codes == "random"
-        else list(range(documents))
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +113,6 @@ class Read(NamedTuple):
     selected: Tensor | None
 
 
-class Attended(NamedTuple):
-    """What the queries of a layer attend to."""
-
-    queries: Tensor  # (queries, heads, tokens, head_dim)
-    keys: Tensor  # (kv_heads, document tokens, head_dim)
-    values: Tensor  # (kv_heads, document tokens, head_dim)
-    own_keys: Tensor  # (queries, kv_heads, own tokens, head_dim)
-    own_values: Tensor  # (queries, kv_heads, own tokens, head_dim)
-    factor: Tensor  # of the scores
-
-
 # takes a layer, and its tokens' places; None: all
 Watch = Callable[[int, Attended, Tensor | None], None]
 
@@ -238,7 +128,7 @@ class BlockSearchModel(nn.Module):
     def __init__(
         self,
         decoder: Any,  # noqa: ANN401 - transformers' Qwen3ForCausalLM
-        layout: Layout,
+        layout: PromptLayout,
         settings: ReadingSettings,
     ) -> None:
         super().__init__()
@@ -288,7 +178,7 @@ class BlockSearchModel(nn.Module):
             )
         tokenizer = Tokenizer.from_file(str(place / TOKENIZER_FILE))
         end = config.eos_token_id
-        layout = Layout.of(
+        layout = PromptLayout.of(
             tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end
         )
         decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
@@ -460,112 +350,3 @@ class BlockSearchModel(nn.Module):
             query, key, *self.decoder.model.rotary_emb(hidden, positions[None])
         )
         return query, key, value
-
-
-def query_attention(
-    seen: Attended, sink: Tensor | None = None, share: float = 1.0
-) -> tuple[Tensor, Tensor]:
-    """Attention of queries to all document tokens and, causally, to their own tokens.
-
-    weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025,
-    "Scalable-Softmax Is Superior for Attention") has the factor s_L * log N, and plain
-    attention 1. A ``sink`` adds exp(sink) to the denominator, which multiplies the
-    weights by sigmoid(logsumexp(scores) - sink) (proposition 1, appendix H); ``share``
-    is the part of that gate that acts. Returns the mixed values, shaped like the
-    queries, and the last token's scores without the factor: (queries, heads, document
-    tokens).
-    """
-    queries, keys, values, own_keys, own_values, factor = seen
-    n, heads, tokens, width = queries.shape
-    # (queries, kv_heads, heads of each, tokens, head_dim)
-    grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
-    to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
-    to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
-    own = own_keys.shape[2]
-    later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(
-        own - tokens + 1
-    )
-    # masked after the product, since otherwise the gradient of the factor would be 0 *
-    # infinity
-    scaled = torch.cat(
-        [factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1
-    ).float()
-    weights = torch.softmax(scaled, -1)
-    if sink is not None:
-        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
-        weights = weights * (1 - share + share * gate)
-    weights = weights.to(values.dtype)
-    of_documents = weights[..., : keys.shape[1]]
-    of_own = weights[..., keys.shape[1] :]
-    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
-    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
-    return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(
-        n, heads, -1
-    )
-
-
-def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
-    """MaxSim(d) = max_{t in d} s_t (section 4.1): (queries, heads, documents).
-
-    S: (queries, heads, tokens).
-
-    R(d) is its sum over heads. A document without tokens has -infinity.
-    """
-    best = scores.new_full((*scores.shape[:2], documents), -math.inf)
-    return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
-
-
-class Dilution(NamedTuple):
-    """What a query reads in each layer at its last token (section 4.1).
-
-    That token predicts the first digit.
-    """
-
-    # R_any: whether at least one head ranks a gold document first by MaxSim
-    any_head: list[bool]
-    all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
-    # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
-    gold_share: list[float]
-
-
-@torch.inference_mode()
-def dilution(
-    model: BlockSearchModel, documents: DocumentKeys, query: str, gold: Collection[int]
-) -> Dilution:
-    """Measure where a query's attention goes.
-
-    Figure 3 and table 1 have averages over queries.
-
-    a is a layer's attention output before it is added to the residual, so that a = a_G
-    + the rest; of several ``gold`` documents, any may be first, and all are in a_G.
-    Layers above the routing layer see what it selected.
-    """
-    document_of = documents.document_of
-    found = Dilution([], [], [])
-    is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
-
-    def watch(layer: int, seen: Attended, places: Tensor | None) -> None:
-        every = (
-            torch.arange(len(is_gold), device=model.device)
-            if places is None
-            else places
-        )
-        last = seen._replace(queries=seen.queries[:, :, -1:])
-        output, scores = query_attention(last)
-        gold_values = last.values * is_gold[every][:, None]
-        only_gold = last._replace(
-            values=gold_values, own_values=torch.zeros_like(last.own_values)
-        )
-        of_gold, _ = query_attention(only_gold)
-        to_output = model.decoder.model.layers[layer].self_attn.o_proj.weight
-        whole, part = (
-            (mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold)
-        )
-        # (heads, documents)
-        similar = max_similarities(scores, document_of[every], documents.documents)[0]
-        found.any_head.append(bool(set(similar.argmax(-1).tolist()) & set(gold)))
-        found.all_heads.append(int(similar.sum(0).argmax()) in gold)
-        found.gold_share.append(float(part / whole))
-
-    model.read_queries(model.query_ids(query), documents, watch=watch)
-    return found

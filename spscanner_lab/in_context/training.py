@@ -13,13 +13,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_lab.in_context.model import (
+from spscanner_lab.in_context.model import BlockSearchModel, DocumentKeys, Gate
+from spscanner_lab.in_context.prompt import (
     DIGITS,
-    BlockSearchModel,
     Codes,
-    DocumentKeys,
-    Gate,
-    Layout,
+    PromptLayout,
     digits_of,
     draw_codes,
 )
@@ -54,7 +52,7 @@ FEWEST = 128
 MOST = 5000
 
 
-class Batch(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Documents with codes, and queries that attend to all of them."""
 
     texts: list[str]
@@ -91,7 +89,7 @@ def gate_at(step: int, steps: int, draw: random.Random) -> Gate:
 
 def batch_of(
     columns: Sequence[PassageColumn], draw: random.Random, codes: Codes = "random"
-) -> Batch:
+) -> ColumnBatch:
     """Make a batch with newly drawn codes.
 
     A passage that is in several columns is one document.
@@ -99,7 +97,7 @@ def batch_of(
     texts = list(dict.fromkeys(text for column in columns for text in column.passages))
     draw.shuffle(texts)
     place = {text: number for number, text in enumerate(texts)}
-    return Batch(
+    return ColumnBatch(
         texts,
         draw_codes(len(texts), draw, codes),
         [column.question for column in columns],
@@ -123,7 +121,7 @@ class InContextObjective:
     def __init__(
         self,
         passages: PassageDraw,
-        layout: Layout,
+        layout: PromptLayout,
         recipe: Recipe,
         auxiliary_weight: float = 0.5,
     ) -> None:
@@ -179,7 +177,7 @@ class InContextObjective:
 
 
 def batch_loss(
-    model: BlockSearchModel, batch: Batch, auxiliary_weight: float = 0.0
+    model: BlockSearchModel, batch: ColumnBatch, auxiliary_weight: float = 0.0
 ) -> Tensor:
     """The loss of a batch, averaged over digits and queries: a scalar."""
     device = model.device

@@ -8,7 +8,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from spscanner_lab.in_context.model import BlockSearchModel, Layout, ReadingSettings
+from spscanner_lab.in_context.model import BlockSearchModel, ReadingSettings
+from spscanner_lab.in_context.prompt import PromptLayout
 
 TEXTS = [
     "The keeper signed the treaty.",
@@ -52,7 +53,7 @@ def small(tokenizer: Tokenizer, **shape: Any) -> BlockSearchModel:
         torch.manual_seed(0)
         decoder = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**shape))
     return BlockSearchModel(
-        decoder, Layout.of(tokenizer, begin, end), ReadingSettings(2, **read)
+        decoder, PromptLayout.of(tokenizer, begin, end), ReadingSettings(2, **read)
     )
 
 

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from spscanner_lab.in_context.block_search import (
     BEAM,
     BlockSearch,
-    Found,
+    FoundDocuments,
     logits_of,
     read_corpus,
     search,
 )
-from spscanner_lab.in_context.model import BlockSearchModel, digits_of
+from spscanner_lab.in_context.model import BlockSearchModel
+from spscanner_lab.in_context.prompt import digits_of
 from spscanner_rag.baselines.names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from tests import fakes
@@ -134,7 +135,7 @@ def test_logits_keep_the_order(documents: int, best: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
     order = draw.permutation(documents)[:best]
     log_probabilities = np.sort(np.log(draw.uniform(1e-9, 1, len(order))))[::-1]
-    found = Found(order, log_probabilities, draw.normal(size=documents))
+    found = FoundDocuments(order, log_probabilities, draw.normal(size=documents))
     logits = logits_of(found)
     assert (np.diff(logits[found.order()]) <= 0).all()
     assert np.isfinite(logits).all()

@@ -5,22 +5,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models
 from torch import Tensor
 
 from spscanner_lab.in_context.model import (
-    DOCUMENT_TOKENS,
     SETTINGS_FILE,
     STARTS,
-    Attended,
     BlockSearchModel,
     DocumentKeys,
     Gate,
-    Layout,
     ReadingSettings,
-    max_similarities,
-    query_attention,
 )
+from spscanner_lab.in_context.prompt import DOCUMENT_TOKENS
 from tests.lab.in_context.conftest import SHAPE, TEXTS, with_settings
 
 QUERY = "Who signed the treaty?"
@@ -137,47 +132,6 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(
     assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
 
 
-def test_routing_by_hand() -> None:
-    # (1, 2 heads, 4 tokens)
-    scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])
-    found = max_similarities(scores, torch.tensor([0, 0, 1, 2]), 3)
-    assert found.tolist() == [[[5.0, 2.0, -3.0], [1.0, 7.0, -1.0]]]
-
-
-@pytest.mark.parametrize(
-    ("sink", "share"),
-    [(None, 1.0), (14.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (0.5, 0.25), (0.5, 0.0)],
-)
-def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(
-    sink: float | None, share: float
-) -> None:
-    torch.manual_seed(0)
-    queries, keys, values = (
-        torch.randn(1, 2, 2, 4),
-        torch.randn(1, 3, 4),
-        torch.randn(1, 3, 4),
-    )
-    own_keys, own_values = torch.randn(1, 1, 2, 4), torch.randn(1, 1, 2, 4)
-    seen = Attended(queries, keys, values, own_keys, own_values, torch.tensor(0.7))
-    mixed, scores = query_attention(
-        seen, None if sink is None else torch.tensor(sink), share
-    )
-    for head in range(2):
-        for token in range(2):
-            own = torch.cat([keys[0], own_keys[0, 0, : token + 1]])
-            of_own = torch.cat([values[0], own_values[0, 0, : token + 1]])
-            logits = 0.7 * own @ queries[0, head, token] / 2
-            # without a value
-            beside = torch.cat(
-                [logits, torch.tensor([-math.inf if sink is None else sink])]
-            )
-            weights = (1 - share) * torch.softmax(logits, 0) + share * torch.softmax(
-                beside, 0
-            )[:-1]
-            torch.testing.assert_close(mixed[0, head, token], weights @ of_own)
-        torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
-
-
 @pytest.mark.parametrize("length", [0.0, 1.0, 3.6])
 def test_the_sink_acts_in_training_alone_and_more_the_longer_the_corpus(
     model: BlockSearchModel, length: float
@@ -223,18 +177,7 @@ def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(
     torch.testing.assert_close(plain.scalars.detach(), torch.full((4,), 0.43))
 
 
-def test_what_no_model_can_read(
-    model: BlockSearchModel, digit_tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match="no eos_token_id"):
-        Layout.of(digit_tokenizer, 1, None)
-    # without a first token, the last one comes first
-    layout = Layout.of(digit_tokenizer, None, 7)
-    assert (layout.begin, layout.end) == (7, 7)
-    with pytest.raises(
-        ValueError, match="no token 0; expected one for each of the ten digits"
-    ):
-        Layout.of(Tokenizer(models.BPE({"a": 0}, [])), 0, 0)
+def test_what_no_model_can_read(model: BlockSearchModel, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
         with_settings(model, routing_layer=SHAPE["num_hidden_layers"])
     for wrong in ({"attention": "softmax"}, {"codes": "sequential"}):
@@ -248,29 +191,3 @@ def test_what_no_model_can_read(
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "llama"}))
     with pytest.raises(ValueError, match="type 'llama'; expected qwen3"):
         BlockSearchModel.from_pretrained(tmp_path)
-
-
-def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:
-    layout = model.layout
-    found, is_cut = layout.document(" It rained. ", 42)
-    assert not is_cut
-    assert (found[0], found[-1]) == (layout.begin, layout.end)
-    assert (
-        layout.tokenizer.decode(found[1:-1].tolist())
-        == "Doc 0042: It rained. (Doc 0042)"
-    )
-    code, ids = [layout.digits[digit] for digit in (0, 0, 4, 2)], found.tolist()
-    assert sum(ids[place : place + 4] == code for place in range(len(ids))) == 2, (
-        "a token for each digit"
-    )
-    long, is_cut = layout.document("word " * 500, 7421)
-    assert is_cut
-    assert len(long) == DOCUMENT_TOKENS
-    assert layout.tokenizer.decode(long[-12:].tolist()).endswith(" (Doc 7421)")
-    query = layout.query(" Who left? ")
-    assert query[0] == layout.begin
-    assert (
-        layout.tokenizer.decode(query[1:].tolist())
-        == "Instruct: Given a web search query, retrieve relevant passages that answer"
-        " the query\nQuery: Who left?\nAnswer: "
-    )

@@ -203,7 +203,7 @@ def test_sixteen_queries_share_a_corpus_and_the_auxiliary_weight_rises_over_the_
     digit_tokenizer: Tokenizer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[tuple[training.Batch, float]] = []
+    seen: list[tuple[training.ColumnBatch, float]] = []
 
     def counted(model: BlockSearchModel, *given: Any) -> torch.Tensor:
         seen.append(given)

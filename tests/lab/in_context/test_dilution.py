@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_lab.in_context.model import BlockSearchModel, dilution
+from spscanner_lab.in_context.dilution import dilution
+from spscanner_lab.in_context.model import BlockSearchModel
 from tests.lab.evaluation.test_judged import folder_of
 from tests.lab.in_context.conftest import TEXTS, with_settings
 from tests.lab.in_context.test_model import CODES, QUERY, with_explicit_mask

@@ -1,0 +1,71 @@
+"""Attention of queries to the tokens of documents and to earlier ones of the query."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Attended(NamedTuple):
+    """What the queries of a layer attend to."""
+
+    queries: Tensor  # (queries, heads, tokens, head_dim)
+    keys: Tensor  # (kv_heads, document tokens, head_dim)
+    values: Tensor  # (kv_heads, document tokens, head_dim)
+    own_keys: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    own_values: Tensor  # (queries, kv_heads, own tokens, head_dim)
+    factor: Tensor  # of the scores
+
+
+def query_attention(
+    seen: Attended, sink: Tensor | None = None, share: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Attention of queries to all document tokens and, causally, to their own tokens.
+
+    weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025,
+    "Scalable-Softmax Is Superior for Attention") has the factor s_L * log N, and plain
+    attention 1. A ``sink`` adds exp(sink) to the denominator, which multiplies the
+    weights by sigmoid(logsumexp(scores) - sink) (proposition 1, appendix H); ``share``
+    is the part of that gate that acts. Returns the mixed values, shaped like the
+    queries, and the last token's scores without the factor: (queries, heads, document
+    tokens).
+    """
+    queries, keys, values, own_keys, own_values, factor = seen
+    n, heads, tokens, width = queries.shape
+    # (queries, kv_heads, heads of each, tokens, head_dim)
+    grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
+    to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
+    to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
+    own = own_keys.shape[2]
+    later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(
+        own - tokens + 1
+    )
+    # masked after the product, since otherwise the gradient of the factor would be 0 *
+    # infinity
+    scaled = torch.cat(
+        [factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1
+    ).float()
+    weights = torch.softmax(scaled, -1)
+    if sink is not None:
+        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
+        weights = weights * (1 - share + share * gate)
+    weights = weights.to(values.dtype)
+    of_documents = weights[..., : keys.shape[1]]
+    of_own = weights[..., keys.shape[1] :]
+    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
+    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
+    return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(
+        n, heads, -1
+    )
+
+
+def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
+    """MaxSim(d) = max_{t in d} s_t (section 4.1): (queries, heads, documents).
+
+    S: (queries, heads, tokens).
+
+    R(d) is its sum over heads. A document without tokens has -infinity.
+    """
+    best = scores.new_full((*scores.shape[:2], documents), -math.inf)
+    return best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
