@@ -54,10 +54,10 @@ def convolution(x, weight, bias, sequence, d_out, d_x, d_weight, d_bias):
     taps, channels = weight.shape
     slope = np.empty(channels, np.float32)
     for token in range(len(d_out)):
-        own = sequence[token + taps - 1]
+        current = sequence[token + taps - 1]
         slope[:] = bias
         for tap in range(taps):
-            if sequence[token + tap] == own:
+            if sequence[token + tap] == current:
                 for c in range(channels):
                     slope[c] += weight[tap, c] * as_float32(x[token + tap, c])
         for c in range(channels):
@@ -67,7 +67,7 @@ def convolution(x, weight, bias, sequence, d_out, d_x, d_weight, d_bias):
             )
             d_bias[c] += slope[c]
         for tap in range(taps):
-            if sequence[token + tap] == own:
+            if sequence[token + tap] == current:
                 for c in range(channels):
                     d_weight[tap, c] += slope[c] * as_float32(x[token + tap, c])
                     d_x[token + tap, c] += slope[c] * weight[tap, c]
@@ -244,12 +244,12 @@ def sweep(h, entering, lanes, leaving, factors, out, order):
         for lane in range(0, width, LANES):
             place = token * width + lane
             into = load(lanes, place)
-            found = load(out, place)
+            summed = load(out, place)
             for row in range(rows):
                 old = product(load(h, row * width + lane), factor)
                 value = flushed(
                     total(old, product(repeated(entering, at + row), into)), SMALLEST
                 )
                 store(h, row * width + lane, value)
-                found = total(found, product(repeated(leaving, at + row), value))
-            store(out, place, found)
+                summed = total(summed, product(repeated(leaving, at + row), value))
+            store(out, place, summed)
