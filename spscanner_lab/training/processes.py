@@ -1,7 +1,7 @@
 """Several processes that train one model, as torchrun starts them.
 
-Each process reads a share of every step's examples; their gradients are added up. The
-first one, the leader, validates and writes the state, the log and the checkpoint.
+Each process reads a share of every step's examples, and their gradients are added up.
+The first one, the leader, validates and writes the state, the log and the checkpoint.
 """
 
 import os
@@ -18,7 +18,7 @@ closed connections."""
 
 
 class Processes:
-    """The processes that train together; one alone is their leader.
+    """The processes that train together, of which the first is the leader.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Processes:
         return sorted(numbers)
 
     def add_up(self, parameters: Sequence[nn.Parameter], loss: float) -> float:
-        """Give every process the sum of all gradients; return the sum of all losses.
+        """Give every process the sum of all gradients, and return that of all losses.
 
         The parts of a step's loss add up to it, so this is the gradient of one process
         that read everything. A parameter without a gradient in any process keeps none.

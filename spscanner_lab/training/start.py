@@ -90,17 +90,16 @@ def start_checkpoint(
     )
     # trained and measured without its encoder, which stays as it is
     base = replace(loaded, meaning=None)
-    own = base.settings
+    settings = base.settings
     if not base.has_head:
-        return _with_parts(base, _read_as(own, recipe))
-    grown = replace(
-        own,
-        **{
-            part: getattr(own, part) or getattr(recipe, f"lexical_{part}")
-            for part in _LEXICAL
-        },
-    )
-    return base if grown == own else _with_parts(base, grown)
+        return _with_parts(base, _read_as(settings, recipe))
+    parts = {}
+    for part in _LEXICAL:
+        parts[part] = getattr(settings, part) or getattr(recipe, f"lexical_{part}")
+    grown = replace(settings, **parts)
+    if grown == settings:
+        return base
+    return _with_parts(base, grown)
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -127,9 +126,8 @@ def _from_nothing(
     if stored.exists():
         tokenizer = read_tokenizer(stored)
     else:
-        tokenizer = train_tokenizer(
-            (document.text for document in documents), recipe.vocab_size
-        )
+        texts = (document.text for document in documents)
+        tokenizer = train_tokenizer(texts, recipe.vocab_size)
         files.out.mkdir(parents=True, exist_ok=True)
         with whole_file(stored) as unfinished:
             tokenizer.save(str(unfinished))
@@ -138,7 +136,7 @@ def _from_nothing(
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings).to(device)
     source = str(files.config)
-    table = _bundled_table() if settings.soft else None
+    word_vectors = _bundled_table() if settings.soft else None
     return Checkpoint(
         model,
         settings,
@@ -146,7 +144,7 @@ def _from_nothing(
         source,
         files.out,
         published=False,
-        word_vectors=table,
+        word_vectors=word_vectors,
     )
 
 
@@ -178,8 +176,10 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     if model.soft_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.soft_prior.bias)
     model.load_state_dict(base.model.state_dict(), strict=False)
-    table = (base.word_vectors or _bundled_table()) if settings.soft else None
-    return replace(base, model=model, settings=settings, word_vectors=table)
+    word_vectors = None
+    if settings.soft:
+        word_vectors = base.word_vectors or _bundled_table()
+    return replace(base, model=model, settings=settings, word_vectors=word_vectors)
 
 
 def _read_as(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
@@ -201,15 +201,17 @@ def inputs_of(files: RunFiles) -> dict[str, str]:
     are skipped here, because the stage refuses them. So are files of a base whose
     digests are in its ``config.json``, because loading checks them.
     """
+    base_files = []
+    if files.base is not None:
+        base_files = _of_checkpoint(current_files(locate(files.base)))
+    config_files = []
+    if files.config:
+        config_files.append(files.config)
     return {
         "--data": _digest(files.data),
         "--validation": _digest(files.validation),
-        "--base": _digest(
-            []
-            if files.base is None
-            else _of_checkpoint(current_files(locate(files.base)))
-        ),
-        "--config": _digest([files.config] if files.config else []),
+        "--base": _digest(base_files),
+        "--config": _digest(config_files),
     }
 
 
@@ -218,11 +220,11 @@ def _of_checkpoint(folder: Path) -> list[Path]:
     recorded = section.get(DIGESTS) if isinstance(section, dict) else None
     checked = recorded if isinstance(recorded, dict) else {}
     weights = [PICKLED, *sorted(path.name for path in folder.glob("*.safetensors"))]
-    return [
-        folder / name
-        for name in (CONFIG, TOKENIZER, WORD_VECTORS, *weights)
-        if name not in checked
-    ]
+    unchecked = []
+    for name in (CONFIG, TOKENIZER, WORD_VECTORS, *weights):
+        if name not in checked:
+            unchecked.append(folder / name)
+    return unchecked
 
 
 def _digest(paths: Iterable[Path]) -> str:
