@@ -37,10 +37,10 @@ def query_attention(
     grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
     to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
     to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
-    own = own_keys.shape[2]
-    later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(
-        own - tokens + 1
-    )
+    query_tokens = own_keys.shape[2]
+    later = torch.ones(
+        tokens, query_tokens, dtype=torch.bool, device=queries.device
+    ).triu(query_tokens - tokens + 1)
     # masked after the product, since otherwise the gradient of the factor would be 0 *
     # infinity
     scaled = torch.cat(

@@ -25,7 +25,7 @@ from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.text.units import Segmenter
+from spscanner_rag.text.units import Segmenter, Unit
 
 BEAM: Final = 25
 BEST: Final = 5
@@ -77,15 +77,17 @@ class BlockSearch(Baseline):
 
         All texts of a query are one corpus.
         """
-        asked: dict[str, list[int]] = {}
+        numbers_by_query: dict[str, list[int]] = {}
         for number, (query, _, units) in enumerate(requests):
             if units:
-                asked.setdefault(query, []).append(number)
+                numbers_by_query.setdefault(query, []).append(number)
         scored = [np.empty(0, np.float32)] * len(requests)
-        for query, numbers in asked.items():
-            own = [requests[number] for number in numbers]
-            scores = logits_of(search(self.model, self._corpus(own, cancelled), query))
-            stops = np.cumsum([len(units) for _, _, units in own])[:-1]
+        for query, numbers in numbers_by_query.items():
+            query_requests = [requests[number] for number in numbers]
+            corpus = self._corpus(query_requests, cancelled)
+            scores = logits_of(search(self.model, corpus, query))
+            lengths = [len(units) for _, _, units in query_requests]
+            stops = np.cumsum(lengths)[:-1]
             for number, part in zip(numbers, np.split(scores, stops), strict=True):
                 scored[number] = part
         return scored
@@ -94,11 +96,10 @@ class BlockSearch(Baseline):
         self, requests: Sequence[Request], cancelled: Cancelled
     ) -> DocumentKeys:
         def read() -> DocumentKeys:
-            texts = [
-                unit.text_with_headings(text)
-                for _, text, own in requests
-                for unit in own
-            ]
+            texts: list[str] = []
+            for _, text, text_units in requests:
+                for unit in text_units:
+                    texts.append(unit.text_with_headings(text))
             keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
             if keys.cut:
                 _LOGGER.warning(
@@ -111,10 +112,11 @@ class BlockSearch(Baseline):
                 )
             return keys
 
-        units = [unit for _, _, own in requests for unit in own]
-        return self._corpora.get(
-            "\x1e".join(text for _, text, _ in requests), units, read
-        )
+        units: list[Unit] = []
+        for _, _, text_units in requests:
+            units.extend(text_units)
+        all_texts = "\x1e".join(text for _, text, _ in requests)
+        return self._corpora.get(all_texts, units, read)
 
 
 class FoundDocuments(NamedTuple):
@@ -176,38 +178,39 @@ def search(
     The log-probability of a code is the sum over its digits of the log-softmax over the
     ten digits. Only prefixes of a document's code are continued.
     """
-    number_of = {
-        digits_of(code): number for number, code in enumerate(documents.codes.tolist())
-    }
+    number_of: dict[tuple[int, ...], int] = {}
+    for number, value in enumerate(documents.codes.tolist()):
+        number_of[digits_of(value)] = number
     read = model.read_queries(model.query_ids(query), documents)
     routing = read.routing[0].double().cpu().numpy()
     keys = read.keys
     # negative log-probabilities and their prefixes
-    found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     logits = read.logits[:, -1]
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
         allowed = {code[: place + 1] for code in number_of}
-        continued = sorted(
-            (cost - steps[row, digit], (*prefix, digit), row)
-            for row, (cost, prefix) in enumerate(found)
-            for digit in range(10)
-            if (*prefix, digit) in allowed
-        )[:beam]
-        found = [(cost, prefix) for cost, prefix, _ in continued]
+        longer: list[tuple[float, tuple[int, ...], int]] = []
+        for row, (cost, prefix) in enumerate(prefixes):
+            for digit in range(10):
+                code = (*prefix, digit)
+                if code in allowed:
+                    longer.append((cost - steps[row, digit], code, row))
+        continued = sorted(longer)[:beam]
+        prefixes = [(cost, prefix) for cost, prefix, _ in continued]
         if place + 1 < DIGITS:
             rows = torch.tensor([row for _, _, row in continued], device=model.device)
             tokens = torch.tensor(
-                [[model.layout.digits[prefix[-1]]] for _, prefix in found],
+                [[model.layout.digits[prefix[-1]]] for _, prefix in prefixes],
                 device=model.device,
             )
-            before = [(key[rows], value[rows]) for key, value in keys]
+            before = [(key[rows], values[rows]) for key, values in keys]
             further = model.read_queries(tokens, documents, before, read.selected)
             logits = further.logits[:, -1]
             keys = further.keys
-    numbers = np.array([number_of[prefix] for _, prefix in found[:best]], np.int64)
+    numbers = np.array([number_of[prefix] for _, prefix in prefixes[:best]], np.int64)
     return FoundDocuments(
-        numbers, np.array([-cost for cost, _ in found[:best]]), routing
+        numbers, np.array([-cost for cost, _ in prefixes[:best]]), routing
     )
 
 

@@ -40,14 +40,14 @@ def dilution(
     Layers above the routing layer see what it selected.
     """
     document_of = documents.document_of
-    found = Dilution([], [], [])
+    shares_by_layer = Dilution([], [], [])
     is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
 
-    def watch(layer: int, seen: Attended, places: Tensor | None) -> None:
+    def watch(layer: int, seen: Attended, token_numbers: Tensor | None) -> None:
         every = (
             torch.arange(len(is_gold), device=model.device)
-            if places is None
-            else places
+            if token_numbers is None
+            else token_numbers
         )
         last = seen._replace(queries=seen.queries[:, :, -1:])
         output, scores = query_attention(last)
@@ -62,9 +62,11 @@ def dilution(
         )
         # (heads, documents)
         similar = max_similarities(scores, document_of[every], documents.documents)[0]
-        found.any_head.append(bool(set(similar.argmax(-1).tolist()) & set(gold)))
-        found.all_heads.append(int(similar.sum(0).argmax()) in gold)
-        found.gold_share.append(float(part / whole))
+        shares_by_layer.any_head.append(
+            bool(set(similar.argmax(-1).tolist()) & set(gold))
+        )
+        shares_by_layer.all_heads.append(int(similar.sum(0).argmax()) in gold)
+        shares_by_layer.gold_share.append(float(part / whole))
 
     model.read_queries(model.query_ids(query), documents, watch=watch)
-    return found
+    return shares_by_layer

@@ -113,7 +113,7 @@ class Read(NamedTuple):
     selected: Tensor | None
 
 
-# takes a layer, and its tokens' places; None: all
+# takes a layer, and its tokens' numbers; None: all
 Watch = Callable[[int, Attended, Tensor | None], None]
 
 
@@ -165,8 +165,8 @@ class BlockSearchModel(nn.Module):
         library = import_extra("transformers", "in-context retrieval", "baselines")
         place = Path(folder)
         # without an explicit trust_remote_code, transformers asks at a prompt
-        own = {"local_files_only": True, "trust_remote_code": False}
-        config = library.AutoConfig.from_pretrained(place, **own)
+        loading = {"local_files_only": True, "trust_remote_code": False}
+        config = library.AutoConfig.from_pretrained(place, **loading)
         if config.model_type != "qwen3":
             raise ValueError(
                 f"{place}: got a model of type {config.model_type!r}; expected qwen3"
@@ -181,7 +181,9 @@ class BlockSearchModel(nn.Module):
         layout = PromptLayout.of(
             tokenizer, config.bos_token_id, end[0] if isinstance(end, list) else end
         )
-        decoder = library.Qwen3ForCausalLM.from_pretrained(place, dtype=dtype, **own)
+        decoder = library.Qwen3ForCausalLM.from_pretrained(
+            place, dtype=dtype, **loading
+        )
         # routing as published: in layer 16 of 28, or at the same share of another
         # number of layers
         stored: dict[str, Any] = {
@@ -262,30 +264,35 @@ class BlockSearchModel(nn.Module):
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
         routing = torch.empty(0)
-        kept = QueryKeys()
-        # a layer's documents, their tokens' places; None: all
+        query_keys = QueryKeys()
+        # a layer's documents, their tokens' numbers; None: all
         attended = documents.documents
-        places = None
+        token_numbers = None
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
                 attended = len(selected)
-                places = torch.isin(documents.document_of, selected).nonzero()[:, 0]
+                token_numbers = torch.isin(documents.document_of, selected).nonzero()[
+                    :, 0
+                ]
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
                 key, value = (
                     torch.cat(both, 2)
                     for both in zip(before[number], (key, value), strict=True)
                 )
-            kept.append((key, value))
+            query_keys.append((key, value))
             of_documents = documents.keys[number], documents.values[number]
-            if places is not None:
-                of_documents = of_documents[0][:, places], of_documents[1][:, places]
+            if token_numbers is not None:
+                of_documents = (
+                    of_documents[0][:, token_numbers],
+                    of_documents[1][:, token_numbers],
+                )
             seen = Attended(
                 query, *of_documents, key, value, self._factor(number, attended)
             )
             mixed, scores = query_attention(seen, *self._sink(number))
             if watch is not None:
-                watch(number, seen, places)
+                watch(number, seen, token_numbers)
             if number == settings.routing_layer:
                 routing = max_similarities(
                     scores, documents.document_of, documents.documents
@@ -302,7 +309,7 @@ class BlockSearchModel(nn.Module):
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
         logits = (self.decoder.model.norm(hidden) @ head.T).float()
-        return Read(logits, kept, routing, selected)
+        return Read(logits, query_keys, routing, selected)
 
     def query_ids(self, query: str) -> Tensor:
         """Lay out a query as a batch of one: (1, tokens)."""
@@ -339,10 +346,10 @@ class BlockSearchModel(nn.Module):
         """
         attention = layer.self_attn
         shape = (*hidden.shape[:2], -1, layer.self_attn.head_dim)
-        read = layer.input_layernorm(hidden)
-        query = attention.q_norm(attention.q_proj(read).view(shape)).transpose(1, 2)
-        key = attention.k_norm(attention.k_proj(read).view(shape)).transpose(1, 2)
-        value = attention.v_proj(read).view(shape).transpose(1, 2)
+        normed = layer.input_layernorm(hidden)
+        query = attention.q_norm(attention.q_proj(normed).view(shape)).transpose(1, 2)
+        key = attention.k_norm(attention.k_proj(normed).view(shape)).transpose(1, 2)
+        value = attention.v_proj(normed).view(shape).transpose(1, 2)
         turn = import_module(
             "transformers.models.qwen3.modeling_qwen3"
         ).apply_rotary_pos_emb
