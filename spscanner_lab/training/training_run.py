@@ -155,7 +155,12 @@ class TrainingRun:
         trainer = self.trainer
         before = self.start.settings.training
         best = {"best_step": trainer.best["step"]} if trainer.best else {}
-        return {
+        measures: dict[str, dict[str, float]] = {}
+        if validation:
+            for source, values in validation.measures.items():
+                rounded = {name: round(value, 4) for name, value in values.items()}
+                measures[source] = rounded
+        summary = {
             "stage": self.recipe.stage,
             "steps": trainer.step,
             **best,
@@ -169,11 +174,8 @@ class TrainingRun:
             "questions_by_source": self.stage.drawn.questions_by_source,
             "left_out": len(self.stage.shared),
             "recipe": asdict(self.recipe),
-            self.stage.measured: {
-                source: {name: round(value, 4) for name, value in values.items()}
-                for source, values in (
-                    validation.measures if validation else {}
-                ).items()
-            },
-            **({"before": before} if before else {}),
+            self.stage.measured: measures,
         }
+        if before:
+            summary["before"] = before
+        return summary
