@@ -271,9 +271,8 @@ class BlockSearchModel(nn.Module):
         for number, layer in enumerate(self.decoder.model.layers):
             if number == settings.routing_layer + 1 and selected is not None:
                 attended = len(selected)
-                token_numbers = torch.isin(documents.document_of, selected).nonzero()[
-                    :, 0
-                ]
+                is_selected = torch.isin(documents.document_of, selected)
+                token_numbers = is_selected.nonzero()[:, 0]
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
                 key, value = (

@@ -60,7 +60,7 @@ class PromptLayout(NamedTuple):
             tokenizer,
             end if begin is None else begin,
             end,
-            tuple(d for d in digits if d is not None),
+            tuple(digit for digit in digits if digit is not None),
         )
 
     def document(self, text: str, code: int) -> tuple[TokenIds, bool]:

@@ -144,9 +144,12 @@ class InContextObjective:
 
     def tokens(self, example: tuple[int, PassageColumn]) -> int:
         """The number of tokens in the passages of an example."""
-        return sum(
-            len(self._layout.document(text, 0)[0]) for text in example[1].passages
-        )
+        _, column = example
+        total = 0
+        for text in column.passages:
+            token_ids, _ = self._layout.document(text, 0)
+            total += len(token_ids)
+        return total
 
     def losses(
         self,
@@ -239,9 +242,9 @@ def auxiliary_loss(
     ``logits``, (queries, DIGITS, 10), are those of place t after the first t digits of
     ``prefixes``.
     """
-    targets, known = auxiliary_targets(prefixes, candidates, weights)
+    targets, has_candidates = auxiliary_targets(prefixes, candidates, weights)
     losses = -(targets * logits.log_softmax(-1)).sum(-1)  # (queries, DIGITS)
-    return losses[known].mean()
+    return losses[has_candidates].mean()
 
 
 def digits_after(
@@ -257,12 +260,16 @@ def digits_after(
     """
     # (queries, digits)
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]
-    rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
+    rows: list[Tensor] = []
+    for query, code_tokens in zip(queries, tokens, strict=True):
+        rows.append(torch.cat([query, code_tokens]))
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)
-    read = model.read_queries(pad_sequence(rows, batch_first=True), documents)
+    reading = model.read_queries(pad_sequence(rows, batch_first=True), documents)
     # (queries, digits + 1)
-    places = last[:, None] + torch.arange(digits.shape[1] + 1, device=model.device)
-    return read.logits.gather(1, places[..., None].expand(-1, -1, 10))
+    token_numbers = last[:, None] + torch.arange(
+        digits.shape[1] + 1, device=model.device
+    )
+    return reading.logits.gather(1, token_numbers[..., None].expand(-1, -1, 10))
 
 
 @torch.no_grad()
@@ -270,8 +277,8 @@ def sampled_digits(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys
 ) -> Tensor:
     """Draw codes digit by digit from the model's probabilities: (queries, DIGITS)."""
-    found = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
+    digits = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
     for _ in range(DIGITS):
-        logits = digits_after(model, queries, documents, found)[:, -1]
-        found = torch.cat([found, torch.multinomial(logits.softmax(-1), 1)], 1)
-    return found
+        logits = digits_after(model, queries, documents, digits)[:, -1]
+        digits = torch.cat([digits, torch.multinomial(logits.softmax(-1), 1)], 1)
+    return digits
