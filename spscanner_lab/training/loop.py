@@ -81,7 +81,7 @@ def read_state(
 
 
 def _changed_input(saved: Mapping[str, str], inputs: Mapping[str, str]) -> str | None:
-    """How the first input differs from its saved digest; None if none does."""
+    """How the first changed input differs from its saved digest, or None."""
     for option, digest in inputs.items():
         if saved.get(option) != digest:
             return f"{option} has other content than when the state was saved"
@@ -240,9 +240,10 @@ class Trainer:
             self.save()
 
     def save(self) -> None:
-        """Write the state, whole or not at all; of several processes, the leader does.
+        """Write the state, whole or not at all.
 
-        After an ``OSError`` the previous state is still there.
+        Of several processes, the leader does. After an ``OSError`` the previous state
+        is still there.
         """
         if not self.processes.leads:
             return

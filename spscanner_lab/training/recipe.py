@@ -201,7 +201,7 @@ class Recipe:
             )
 
     def difference(self, saved: dict[str, Any]) -> str | None:
-        """Why a run with ``saved`` values cannot resume with these; None if it can.
+        """Why a run with ``saved`` values cannot resume with these, or None.
 
         Unsaved keys had defaults.
         """

@@ -92,10 +92,10 @@ class PassageDraw(QuestionDraw):
         draw = random.Random(f"{self.recipe.seed}-{number}")
         for _ in range(MAX_DRAWS):
             drawn = self.answered(draw)
-            places = self._places(drawn, draw)
-            if places is not None:
+            chosen = self._places(drawn, draw)
+            if chosen is not None:
                 question = drawn.question.text.strip()
-                return PassageColumn(question, tuple(map(self._passage, places)))
+                return PassageColumn(question, tuple(map(self._passage, chosen)))
         raise ValueError(
             f"none of {MAX_DRAWS} drawn questions has a passage without its answer;"
             " expected documents of several paragraphs, or smaller passages"

@@ -48,7 +48,7 @@ class NumbaTrainingKernels(NumbaKernels):
         tail: Tensor,
         sequence_index: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """As in `NumbaKernels`; gradients also flow back through the tail."""
+        """As in `NumbaKernels`, but gradients also flow back through the tail."""
         if not torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
         converted_tail = tail.to(xBC.dtype)
@@ -141,7 +141,7 @@ class _Convolution(Function):
 class _Scan(Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
-        """Shapes as in `ScanOperands`; ``dt`` after bias, softplus and clamping."""
+        """Shapes as in `ScanOperands`, ``dt`` after bias, softplus and clamping."""
         x, dt, A, B, C, D, state, sequence_index = inputs
         decay = decays(dt, A, sequence_index)
         ctx.save_for_backward(x, dt, A, B, C, D, decay, state)
@@ -240,7 +240,7 @@ class _GatedNorm(Function):
         weight: Tensor,
         norm: GatedRMSNorm,
     ) -> Tensor:
-        """``y`` and ``z``: (..., d_inner); ``weight`` is that of ``norm``."""
+        """``y`` and ``z``: (..., d_inner), and ``weight`` is that of ``norm``."""
         ctx.save_for_backward(y, z, weight)
         ctx.norm = norm
         return NumbaKernels().gated_norm(norm, y, z)

@@ -148,8 +148,9 @@ class EvidenceObjective(ExampleSource):
     ) -> Iterator[Tensor]:
         """The parts of a step's loss, one for each pass over examples with numbers."""
         lengths = [self.tokens(examples[number]) for number in numbers]
-        for places in passes(lengths, self.recipe.tokens_per_pass, model.kernels.packs):
-            members = [numbers[place] for place in places]
+        most_tokens = self.recipe.tokens_per_pass
+        for indices in passes(lengths, most_tokens, model.kernels.packs):
+            members = [numbers[index] for index in indices]
             yield evidence_loss(model, examples, members, self.recipe, self.shift)
 
 
@@ -236,7 +237,7 @@ def unit_states(
 def _on_device(
     model: ScannerModel, values: NDArray[np.generic] | None
 ) -> Tensor | None:
-    """Numbers as a tensor on the model's device; None stays None."""
+    """Numbers as a tensor on the model's device, or None for None."""
     if values is None:
         return None
     return torch.from_numpy(values).to(model.device)
@@ -399,7 +400,7 @@ class EvidenceStage:
 def mean_measures(
     values: Collection[Mapping[str, float]], names: Sequence[str]
 ) -> dict[str, float]:
-    """The mean of each measure; 0 without values."""
+    """The mean of each measure, which is 0 without values."""
     if not values:
         return dict.fromkeys(names, 0.0)
     means = {}

@@ -112,10 +112,10 @@ class RerankerObjective(PassageDraw):
         examples: Sequence[Sequence[Any]],
         numbers: Sequence[int],
     ) -> Iterator[Tensor]:
-        """The parts of a step's loss; each column is whole in one part."""
+        """The parts of a step's loss, each with the losses of full columns."""
         lengths = [self.tokens(examples[number]) for number in numbers]
-        for places in passes(lengths, self.recipe.tokens_per_pass, packs=True):
-            members = [numbers[place] for place in places]
+        for indices in passes(lengths, self.recipe.tokens_per_pass, packs=True):
+            members = [numbers[index] for index in indices]
             pairs: list[Any] = []
             sizes = []
             for number in members:
@@ -212,7 +212,7 @@ class EmbedderObjective(PassageDraw):
         )
 
     def example(self, number: int, length: int) -> PassageColumn:
-        """Column ``number``; the model cuts its texts at its own maximum length."""
+        """Column ``number``, whose texts the model cuts at its own maximum length."""
         return self.column(number)
 
     def tokens(self, example: PassageColumn) -> int:
@@ -397,7 +397,7 @@ class TransformerStage(RerankerStage):
         )
 
     def _loaded(self, base: str) -> Any:  # noqa: ANN401 - transformers' own
-        """The classifier; a model without a head of one logit gets a new one."""
+        """The classifier, with a new head if the model has none of one logit."""
         library = import_extra("transformers", "a transformer as --base", "baselines")
         self._tokenizer = load(library.AutoTokenizer.from_pretrained, base)
         options = {
