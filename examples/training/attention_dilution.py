@@ -79,33 +79,34 @@ def main() -> None:
         metavar="FILE",
         help=f"draw the table: {', '.join(FORMATS)}",
     )
-    given = parser.parse_args()
-    if given.plot is not None and given.plot.suffix.lower() not in FORMATS:
+    options = parser.parse_args()
+    if options.plot is not None and options.plot.suffix.lower() not in FORMATS:
         parser.error(
-            f"--plot {given.plot}: expected a name that ends with {', '.join(FORMATS)}"
+            f"--plot {options.plot}: expected a name that ends with"
+            f" {', '.join(FORMATS)}"
         )
-    if given.plot is not None and find_spec("matplotlib") is None:
+    if options.plot is not None and find_spec("matplotlib") is None:
         parser.error("--plot draws with matplotlib: pip install matplotlib")
     changes: dict[str, Any] = {}
-    if given.attention is not None:
-        changes["attention"] = given.attention
-    if given.best_documents is not None:
-        changes["best_documents"] = given.best_documents
+    if options.attention is not None:
+        changes["attention"] = options.attention
+    if options.best_documents is not None:
+        changes["best_documents"] = options.best_documents
     model = BlockSearchModel.from_pretrained(
-        given.model, dtype=given.dtype, device=given.device, **changes
+        options.model, dtype=options.dtype, device=options.device, **changes
     )
     layers = len(model.scalars)
-    layer = round(layers * 19 / 28) if given.layer is None else given.layer
+    layer = round(layers * 19 / 28) if options.layer is None else options.layer
     if not 0 <= layer < layers:
         parser.error(f"--layer {layer}: expected 0 to {layers - 1}")
-    judged = read_beir(given.corpus, given.split)
-    queries = list(islice(judged.queries, given.queries))
-    numbers, gold = hard_corpus(judged, queries, given.negatives)
+    judged = read_beir(options.corpus, options.split)
+    queries = list(islice(judged.queries, options.queries))
+    numbers, gold = hard_corpus(judged, queries, options.negatives)
     least = len({number for own in gold.values() for number in own})
-    if min(given.sizes) < least:
+    if min(options.sizes) < least:
         parser.error(
-            f"--sizes {min(given.sizes)}: expected at least {least}, the gold documents"
-            " of the queries"
+            f"--sizes {min(options.sizes)}: expected at least {least}, the gold"
+            " documents of the queries"
         )
     print(
         f"| documents, layer {layer} | {' | '.join(COLUMNS)}"
@@ -113,14 +114,14 @@ def main() -> None:
         flush=True,
     )
     measured = {}
-    for size in sorted({min(size, len(numbers)) for size in given.sizes}):
+    for size in sorted({min(size, len(numbers)) for size in options.sizes}):
         measured[size] = row(model, judged, numbers[:size], gold, layer)
         print(
             f"| {size:,} | {' | '.join(f'{mean:.3f}' for mean in measured[size])} |",
             flush=True,
         )
-    if given.plot is not None:
-        draw(given.plot, measured, f"layer {layer}, {len(queries):,} queries")
+    if options.plot is not None:
+        draw(options.plot, measured, f"layer {layer}, {len(queries):,} queries")
 
 
 def hard_corpus(

@@ -80,42 +80,42 @@ def main() -> None:
         help="read by upper layers; 10000: all",
     )
     parser.add_argument("--device", default="cpu")
-    given = parser.parse_args()
+    options = parser.parse_args()
     model = BlockSearchModel.from_pretrained(
-        given.base,
+        options.base,
         dtype="float32",
-        device=given.device,
-        attention=given.attention,
-        codes=given.codes,
-        best_documents=given.best_documents,
+        device=options.device,
+        attention=options.attention,
+        codes=options.codes,
+        best_documents=options.best_documents,
     )
     recipe = replace(
         PUBLISHED,
-        steps=given.steps,
-        sequences_per_step=given.queries,
-        learning_rate=given.learning_rate,
-        final_learning_rate=given.learning_rate / 10,
+        steps=options.steps,
+        sequences_per_step=options.queries,
+        learning_rate=options.learning_rate,
+        final_learning_rate=options.learning_rate / 10,
         dtype="bfloat16",
     )
-    passages = passages_of(given.data, given)
+    passages = passages_of(options.data, options)
     objective = InContextObjective(
-        passages, model.layout, recipe, given.auxiliary_weight
+        passages, model.layout, recipe, options.auxiliary_weight
     )
     inputs = objective.inputs | {"reading": str(model.settings)}
-    for step in Trainer(model, objective, recipe, given.out, inputs=inputs).run():
+    for step in Trainer(model, objective, recipe, options.out, inputs=inputs).run():
         if step.step % 20 == 0:
             line = f"loss {step.loss:.3f}  {step.tokens_per_second:,.0f} tokens/s"
             print(
-                f"step {step.step:,} of {given.steps:,}  {line}",
+                f"step {step.step:,} of {options.steps:,}  {line}",
                 file=sys.stderr,
                 flush=True,
             )
-    model.eval().save(given.out)
-    if given.validation:
-        columns, firsts = passages_of(given.validation, given), list[bool]()
-        for start in range(0, 400, given.queries):
-            some = [columns.column(start + number) for number in range(given.queries)]
-            batch = batch_of(some, random.Random(start), given.codes)
+    model.eval().save(options.out)
+    if options.validation:
+        columns, firsts = passages_of(options.validation, options), list[bool]()
+        for start in range(0, 400, options.queries):
+            some = [columns.column(start + number) for number in range(options.queries)]
+            batch = batch_of(some, random.Random(start), options.codes)
             with torch.inference_mode():
                 keys = model.read_documents(batch.texts, batch.codes)
             for question, column in zip(batch.questions, batch.columns, strict=True):
@@ -126,13 +126,13 @@ def main() -> None:
         )
 
 
-def passages_of(files: list[Path], given: argparse.Namespace) -> PassageDraw:
+def passages_of(files: list[Path], options: argparse.Namespace) -> PassageDraw:
     """Return the questions of some files with their passages."""
-    store = DocumentStore(islice(read_documents(files), given.documents))
+    store = DocumentStore(islice(read_documents(files), options.documents))
     return PassageDraw(
         store,
-        Recipe(rerank_negatives=given.negatives),
-        segmenter_of(f"chunk:{given.words}"),
+        Recipe(rerank_negatives=options.negatives),
+        segmenter_of(f"chunk:{options.words}"),
     )
 
 
