@@ -37,9 +37,7 @@ UNREACHED = (
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    ignored = shutil.ignore_patterns(
-        ".*", "__pycache__", "spscanner_lab", "docs", "tests"
-    )
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "docs", "tests")
     return shutil.copytree(
         REPOSITORY, tmp_path_factory.mktemp("with") / "clone", ignore=ignored
     )

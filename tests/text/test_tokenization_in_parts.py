@@ -149,7 +149,7 @@ def read(characters):
     document = (text * (characters // len(text) + 1))[:characters]
     settings = ScannerSettings(match=True, prior=True)
     read = Reading(tokenizer, SentenceSegmenter(), settings)
-    asked = read.pair("Who is it?", read.prepare(document)).sequence()
+    asked = read.pair("Who is it?", read.index_text(document)).sequence()
     assert len(asked.input_ids) > characters / 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
