@@ -5,12 +5,15 @@ The first one, the leader, validates and writes the state, the log and the check
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 from torch import distributed, nn
+
+Made = TypeVar("Made")
 
 _LONGEST_WAIT = timedelta(hours=24)
 """While the leader validates and saves. A process that dies is noticed at once, by its
@@ -103,6 +106,24 @@ class Processes:
         """Return when the leader has called this as well."""
         if self.count > 1:
             distributed.barrier()
+
+    def leader_first(self, make: Callable[[], Made]) -> Made:
+        """Return what a function makes, in the leader before it is called elsewhere.
+
+        The others find the files that the leader wrote, instead of writing them at the
+        same time.
+
+        Parameters
+        ----------
+        make : callable
+            Called once in every process.
+        """
+        if not self.leads:
+            self.wait_for_leader()
+        result = make()
+        if self.leads:
+            self.wait_for_leader()
+        return result
 
     def check_step(self, step: int) -> None:
         """Raise ``ValueError`` unless all processes start at the leader's step."""

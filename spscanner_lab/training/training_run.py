@@ -72,7 +72,9 @@ class TrainingRun:
                 " --validation files, or held_out_sources that the data has, or"
                 " keep_best = false"
             )
-        self.start = self.stage.start()
+        processes = processes or Processes()
+        # a new model's tokenizer is a file of the run
+        self.start = processes.leader_first(self.stage.start)
         inputs["tokenizer"] = sha256(self.start.tokenizer.to_str().encode()).hexdigest()
         objective = self.stage.objective(self.start)
         self.trainer = trainer = Trainer(

@@ -44,6 +44,18 @@ def test_other_devices_are_refused_for_several(monkeypatch: pytest.MonkeyPatch) 
         pass
 
 
+@pytest.mark.parametrize(
+    ("rank", "order"), [(0, ["make", "barrier"]), (1, ["barrier", "make"])]
+)
+def test_the_leader_writes_before_others_read(
+    rank: int, order: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr("torch.distributed.barrier", lambda: calls.append("barrier"))
+    Processes(rank, 2).leader_first(lambda: calls.append("make"))
+    assert calls == order
+
+
 @pytest.mark.slow
 def test_two_processes_have_the_losses_of_one(
     tmp_path: Path, corpus_file: Path, validation_file: Path
