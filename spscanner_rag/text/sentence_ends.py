@@ -10,7 +10,7 @@ from collections.abc import Container
 from functools import partial
 
 from spscanner_rag.text.languages import STOP_WORDS, stop_words
-from spscanner_rag.text.sentence_marks import CAPITAL, CLOSING, OPENING
+from spscanner_rag.text.sentence_edges import CAPITAL, CLOSING, OPENING
 
 _RAISED = "²³¹⁰⁴-⁹"
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from spscanner_rag.text.sentence_marks import CAPITAL, OPENING
+from spscanner_rag.text.sentence_edges import CAPITAL, OPENING
 
 # Where an enumeration continues after a semicolon: "1. He pays the rent; 2. He keeps it
 # clean."
