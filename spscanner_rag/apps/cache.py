@@ -23,7 +23,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from spscanner_rag import __version__, files
-from spscanner_rag.files.documents import STANDARD_INPUT, PageStart, TextFile, block_of
+from spscanner_rag.files.documents import (
+    STANDARD_INPUT,
+    PageStart,
+    PlaceStart,
+    TextFile,
+    block_of,
+)
 from spscanner_rag.files.formats import format_named_by
 from spscanner_rag.files.reading import bytes_of, read_bytes
 from spscanner_rag.system.whole_files import write_whole
@@ -105,6 +111,8 @@ class ReadCache:
             document.pages,
             document.notes,
             words,
+            document.places,
+            dict(document.metadata),
         ]
         self._keep(entry, gzip.compress(json.dumps(content).encode(), 1, mtime=0))
         return document
@@ -161,7 +169,8 @@ class ReadCache:
 
 def _document_of(path: str, content: bytes) -> TextFile:
     """The text of a file, with its pages, from the content of an entry."""
-    text, blocks, pages, notes, words = json.loads(gzip.decompress(content))
+    content_parts = json.loads(gzip.decompress(content))
+    text, blocks, pages, notes, words, places, metadata = content_parts
     if words is not None:
         words = np.array(words, np.int32).reshape(-1, 6)
     return TextFile(
@@ -171,6 +180,8 @@ def _document_of(path: str, content: bytes) -> TextFile:
         tuple(PageStart(*page) for page in pages),
         tuple(notes),
         words,
+        tuple(PlaceStart(*place) for place in places),
+        metadata,
     )
 
 

@@ -4,7 +4,7 @@ import re
 import zlib
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -43,6 +43,13 @@ class PageStart(NamedTuple):
         return f"page {self.label} ({self.number})"
 
 
+class PlaceStart(NamedTuple):
+    """Where a part of a file that has no pages begins in the text."""
+
+    start: int
+    name: str  # as a person finds it: "slide 4", "sheet Costs, cells A3:D3"
+
+
 class _Titles(NamedTuple):
     """The titles from one heading, or turn of a conversation, to the next."""
 
@@ -78,6 +85,11 @@ class TextFile:
         A line for each part of the file that could not be read.
     words : array, optional
         For a PDF, the words and their places.
+    places : tuple of PlaceStart
+        The rows of a sheet, the slides, chapters, cells, records or lines of a mail.
+        Empty for files that have none.
+    metadata : mapping of str to str
+        What a mail or a book says about itself, such as its sender or its author.
 
     Examples
     --------
@@ -92,6 +104,8 @@ class TextFile:
     pages: tuple[PageStart, ...] = ()
     notes: tuple[str, ...] = ()
     words: Words | None = field(default=None, compare=False, repr=False)
+    places: tuple[PlaceStart, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
@@ -131,6 +145,19 @@ class TextFile:
         number = bisect_right(self.pages, offset, key=lambda page: page.start)
         return self.pages[max(0, number - 1)]
 
+    def place_name(self, offset: int) -> str:
+        """The name of the place of a character; empty for a file without places.
+
+        Examples
+        --------
+        >>> places = (PlaceStart(0, "slide 1"), PlaceStart(11, "slide 2"))
+        >>> document = TextFile("talk.pptx", "It rained. No.", places=places)
+        >>> document.place_name(11)
+        'slide 2'
+        """
+        number = bisect_right(self.places, offset, key=lambda place: place.start)
+        return self.places[number - 1].name if number else ""
+
     def headings(self, offset: int) -> tuple[str, ...]:
         """The headings above a character, outermost first.
 
@@ -163,18 +190,20 @@ class TextFile:
         return bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
 
     def section(self, offset: int) -> str:
-        """The page, else the innermost heading, of a character, for display.
+        """The page, place or innermost heading of a character, for display.
 
-        Empty if there is neither.
+        Empty if there is none of them.
         """
         page = self.page(offset)
         if page is not None:
             return page.name
+        if place_name := self.place_name(offset):
+            return place_name
         headings = self.headings(offset)
         return headings[-1][:LONGEST_SECTION] if headings else ""
 
     def where(self, offset: int) -> str:
-        r"""The page, else line and column, then the innermost heading.
+        r"""The page or place, else line and column, then the innermost heading.
 
         Examples
         --------
@@ -185,7 +214,8 @@ class TextFile:
         if page is not None:
             place = page.name
         else:
-            place = ":".join(map(str, self.position(offset)))
+            line_and_column = ":".join(map(str, self.position(offset)))
+            place = self.place_name(offset) or line_and_column
         headings = self.headings(offset)
         if not headings:
             return place
@@ -227,7 +257,7 @@ class TextFile:
     def place(self, start: int, end: int) -> dict[str, object]:
         """Describe a span for JSON: start, end, line and column.
 
-        If it has them, also page, page_number, boxes and headings.
+        If it has them, also page, page_number, place, boxes and headings.
         """
         line, column = self.position(start)
         place: dict[str, object] = {
@@ -240,6 +270,8 @@ class TextFile:
         if page is not None:
             place["page"] = page.label
             place["page_number"] = page.number
+        if place_name := self.place_name(start):
+            place["place"] = place_name
         boxes = self.boxes(start, end)
         if boxes:
             place["boxes"] = [list(box) for box in boxes]

@@ -35,6 +35,7 @@ class FileFormat(NamedTuple):
     is_zip: bool = False
     is_listed: bool = True  # help texts and messages name it
     keeps_text: bool = False  # the text is the file's own, unchanged
+    is_apart: bool = False  # even a small file is read in a separate process
     limits_itself: bool = False  # its reader takes a time limit, and reports pages
 
     def read(self, *arguments: object) -> Any:  # noqa: ANN401 - a TextFile
@@ -99,7 +100,7 @@ FORMATS: dict[str, FileFormat] = {
             256 * _MIB,
             "docx:read_docx",
             recognizer="docx:is_docx",
-            work="docx:unpacked_bytes",
+            work="zip_parts:unpacked_bytes",
             extra="files",
             is_binary=True,
             is_zip=True,

@@ -8,7 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.files.apart import Record, read_apart, seconds_for
-from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, block_of, name_of
+from spscanner_rag.files.documents import (
+    STANDARD_INPUT,
+    PlaceStart,
+    TextFile,
+    block_of,
+    name_of,
+)
 from spscanner_rag.files.formats import FORMATS, FileFormat, format_named_by
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.files.recognition import format_of
@@ -108,7 +114,7 @@ def read_bytes(
             seconds = seconds_for(data)
         if file_format.limits_itself:
             document: TextFile = file_format.read(data, seconds, check, progress)
-        elif file_format.bytes_of_work(data) > AT_ONCE_BYTES:
+        elif file_format.is_apart or file_format.bytes_of_work(data) > AT_ONCE_BYTES:
             document = _read_apart(file_format, data, seconds, check)
         else:
             document = file_format.read(data)
@@ -127,12 +133,15 @@ def _read_apart(
     check: Callable[[], None] | None,
 ) -> TextFile:
     blocks: list[Block] = []
+    places: list[PlaceStart] = []
     last_record: Record = {}
     for record in read_apart(_records, data, seconds, check, file_format.name):
         if "refused" in record:
             refusal = ImportError if record["missing"] else ValueError
             raise refusal(record["refused"])
         blocks += map(block_of, record.get("blocks", ()))
+        for start, name in record.get("places", ()):
+            places.append(PlaceStart(start, name))
         last_record = record
     if "text" not in last_record:
         raise ValueError(
@@ -142,11 +151,18 @@ def _read_apart(
     text = last_record["text"]
     if text is None:  # the file's own
         text = decoded(data)
-    return TextFile("", text, tuple(blocks))
+    return TextFile(
+        "",
+        text,
+        tuple(blocks),
+        notes=tuple(last_record["notes"]),
+        places=tuple(places),
+        metadata=last_record["metadata"],
+    )
 
 
 def _records(data: bytes, format_name: str) -> Iterator[Record]:
-    """Yield the blocks of a document, then its text, in the separate process."""
+    """Yield blocks and places of a document, then its text, in the separate process."""
     file_format = FORMATS[format_name]
     try:
         document: TextFile = file_format.read(data)
@@ -155,7 +171,13 @@ def _records(data: bytes, format_name: str) -> Iterator[Record]:
         return
     for start in range(0, len(document.blocks), _BLOCKS_OF_RECORD):
         yield {"blocks": document.blocks[start : start + _BLOCKS_OF_RECORD]}
-    yield {"text": None if file_format.keeps_text else document.text}
+    for start in range(0, len(document.places), _BLOCKS_OF_RECORD):
+        yield {"places": document.places[start : start + _BLOCKS_OF_RECORD]}
+    yield {
+        "text": None if file_format.keeps_text else document.text,
+        "notes": document.notes,
+        "metadata": dict(document.metadata),
+    }
 
 
 def most_bytes_of(path: str) -> int:

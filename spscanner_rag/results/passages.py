@@ -29,6 +29,8 @@ class Passage:
     boxes : tuple
         In a PDF, a rectangle for each line: page number, then left, bottom, right and
         top in points from the page's lower left corner.
+    place : str
+        Where it begins in a file without pages, such as "slide 4"; else "".
 
     Examples
     --------
@@ -45,15 +47,18 @@ class Passage:
     page: str | None = None
     headings: tuple[str, ...] = ()
     boxes: tuple[tuple[int, float, float, float, float], ...] = ()
+    place: str = ""
 
     def cite(self) -> str:
         """Where it is, for people: "report.pdf, page 12".
 
-        Its headings if there is no page, or else its span.
+        Its place in the file or its headings if there is no page, or else its span.
         """
         place = f"characters {self.start} to {self.end}"
         if self.page is not None:
             place = f"page {self.page}"
+        elif self.place:
+            place = self.place
         elif self.headings:
             place = " > ".join(self.headings)
         return one_line(", ".join(part for part in (self.source, place) if part))
@@ -61,12 +66,16 @@ class Passage:
     def within(self, document: "Located") -> "Passage":
         """The same passage with its place in a document."""
         page = document.page(self.start)
+        place_name = ""
+        if isinstance(document, WithPlaces):
+            place_name = document.place_name(self.start)
         return replace(
             self,
             source=document.path,
             page=None if page is None else page.label,
             headings=document.headings(self.start),
             boxes=document.boxes(self.start, self.end),
+            place=place_name,
         )
 
     def __repr__(self) -> str:
@@ -95,3 +104,11 @@ class Located(Protocol):
 
     def boxes(self, start: int, end: int) -> tuple[Any, ...]:
         """The rectangles of a span on its pages, if it has pages."""
+
+
+@runtime_checkable
+class WithPlaces(Protocol):
+    """A document whose parts have names, as slides and sheets have."""
+
+    def place_name(self, offset: int) -> str:
+        """The name of the place of a character; empty without places."""

@@ -43,12 +43,13 @@ JSON_LAYOUT = """JSON is one object:
    "answerable": float or null, "passages": [
     {"start": int, "end": int, "line": int, "column": int,
      "page": str, "page_number": int, "boxes": [[page, x0, y0, x1, y1]],
-     "headings": [str], "rank": int, "score": float, "logit": float,
+     "place": str, "headings": [str], "rank": int, "score": float, "logit": float,
      "neighbour": bool, "text": str}]}]}
 
 start and end count characters of the text that was read (--text-out writes it), from
-0, end excluded. Documents with pages have page and page_number, documents with
-headings have headings, and a PDF has boxes, in points from the lower left of a page.
+0, end excluded. Documents with pages have page and page_number, sheets, slides,
+chapters, mails and records have place, documents with headings have headings, and a
+PDF has boxes, in points from the lower left of a page.
 --format jsonl writes one passage per line, with its path. answerable is the
 probability that the document answers the question, if the checkpoint estimates it;
 rank counts the sentences of all documents, or with --merge the passages; score is the
@@ -131,7 +132,8 @@ def scan(
         )
     selection = chosen.of_form(output.form)
     read_cache = ReadCache(cache_folder()) if cache else None
-    documents = output.read_documents(files, read_cache, progress)
+    model_files = computes.model_files(model)
+    documents = output.read_documents(files, read_cache, progress, model_files)
     if output.form is OutputFormat.PDF:
         scanned_document.check_is_pdf(documents)
     scanner = computes.scanner(model, segment_tokens, read_cache)

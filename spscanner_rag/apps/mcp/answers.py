@@ -26,6 +26,7 @@ class FoundPassage(TypedDict):
     end: int
     score: NotRequired[float]
     page: NotRequired[str]
+    place: NotRequired[str]
     headings: NotRequired[list[str]]
     cite: NotRequired[str]
     # the id of the remaining text, if the passage is too long for the answer
@@ -91,9 +92,11 @@ def place_of(document: TextFile, start: int, end: int) -> FoundPassage:
     )
     if passage.page is not None:
         place["page"] = passage.page
+    if passage.place:
+        place["place"] = passage.place
     if passage.headings:
         place["headings"] = list(passage.headings)
-    if passage.page or passage.headings:  # else it would repeat the id
+    if passage.page or passage.place or passage.headings:  # else it would repeat the id
         place["cite"] = passage.cite()
     return place
 

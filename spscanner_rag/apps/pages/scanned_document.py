@@ -22,7 +22,8 @@ from spscanner_rag.results.together import Together
 from spscanner_rag.text.escaping import csv_cell, markdown_text
 
 COLUMNS = (
-    "rank score logit path page headings line column start end neighbour text".split()
+    "rank score logit path page place headings line column start end neighbour"
+    " text".split()
 )
 
 

@@ -6,16 +6,11 @@ Tracked changes count as accepted: inserted text is read, deleted text is not. P
 comments, headers and footers are left out, and no other file is opened.
 """
 
-import posixpath
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from io import BytesIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.notation import (
@@ -33,25 +28,21 @@ from spscanner_rag.files.readers.text_builder import (
     TextBuilder,
     add_table,
 )
+from spscanner_rag.files.readers.zip_parts import (
+    BROKEN,
+    Element,
+    Package,
+    TooLarge,
+    archive_of,
+    has_part_below,
+)
 from spscanner_rag.system.install_hints import import_extra
-
-MOST_XML_BYTES = 32 * 2**20
-"""Most bytes of unpacked parts that are read; a page of text takes about 10,000."""
-
-_MOST_FILES = 100_000  # in the archive
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 NAMES = {"w": _WORD}
 _STRICT = (  # the same elements in the strict form
     b"http://purl.oclc.org/ooxml/wordprocessingml/main"
 )
-
-Element = Any
-"""An element of lxml."""
-
-
-class TooLarge(Exception):  # noqa: N818
-    """The parts unpack to more bytes than are read."""
 
 
 @lru_cache(256)  # a document has millions of elements, but few names
@@ -102,87 +93,9 @@ def is_on(element: Element, path: str, default: bool = False) -> bool:
     return default if switch is None else switched(attribute(switch, "val"))
 
 
-def archive_of(data: bytes) -> zipfile.ZipFile:
-    """The archive in the content of a file.
-
-    ``BadZipFile`` if it is broken or has too many files.
-    """
-    if data.count(b"PK\x01\x02") > _MOST_FILES:
-        raise zipfile.BadZipFile(f"more than {_MOST_FILES:,} files")
-    return zipfile.ZipFile(BytesIO(data))
-
-
 def is_docx(data: bytes) -> bool:
     """Return whether a file is a ZIP archive with the parts of a DOCX."""
-    if not data.startswith(b"PK\x03\x04"):
-        return False
-    with suppress(zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        names = archive_of(data).namelist()
-        return any(name.startswith("word/") for name in names)
-    return False
-
-
-def unpacked_bytes(data: bytes) -> int:
-    """Return the bytes of all parts of a DOCX, unpacked."""
-    return sum(part.file_size for part in archive_of(data).infolist())
-
-
-class Package:
-    """The parts of a document."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self._unpacked = 0
-
-    def tree(self, part: str) -> Element:
-        """The root of a part, or None if it is missing.
-
-        `TooLarge` if the parts read so far exceed the limit.
-        """
-        from lxml import etree
-
-        if part not in self._archive.NameToInfo:
-            return None
-        info = self._archive.getinfo(part)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError("a part is compressed by a method that Word does not use")
-        self._unpacked += info.file_size  # zipfile never reads more bytes than this
-        if self._unpacked > MOST_XML_BYTES:
-            raise TooLarge(
-                f"got parts that unpack to {self._unpacked / 2**20:,.0f} MiB; expected"
-                f" at most {MOST_XML_BYTES / 2**20:.0f} MiB of text"
-            )
-        parser = etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            remove_comments=True,
-            remove_pis=True,
-        )
-        root = etree.fromstring(
-            self._archive.read(info).replace(_STRICT, _WORD.encode()), parser
-        )
-        if root.getroottree().docinfo.doctype:
-            raise ValueError("a part has a DOCTYPE, which no word processor writes")
-        return root
-
-    def targets(self, part: str) -> Mapping[str, str]:
-        """The parts that a part, or the package, refers to.
-
-        Their keys are the last words of their relationships' types.
-        """
-        folder, name = posixpath.split(part)
-        root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
-        paths: dict[str, str] = {}
-        for relationship in () if root is None else root.iter("{*}Relationship"):
-            path = posixpath.normpath(
-                posixpath.join("/", folder, relationship.get("Target", ""))
-            )[1:]
-            if (
-                relationship.get("TargetMode") != "External"
-                and path in self._archive.NameToInfo
-            ):
-                paths.setdefault(relationship.get("Type", "").rsplit("/", 1)[-1], path)
-        return paths
+    return has_part_below(data, "word/")
 
 
 LAST_LEVEL = 8  # Word has nine levels, from 0
@@ -641,18 +554,6 @@ def _text_of(element: Element) -> str:
     )
 
 
-# KeyError for a missing part, RuntimeError for one with a password
-_BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
-
-
 def read_docx(data: bytes) -> TextFile:
     """Read a Word document.
 
@@ -660,12 +561,12 @@ def read_docx(data: bytes) -> TextFile:
     """
     etree = import_extra("lxml.etree", "reading DOCX", "files")
     try:
-        return _read(Package(archive_of(data)))
+        return _read(Package(archive_of(data), {_STRICT: _WORD.encode()}))
     except TooLarge as error:
         raise ValueError(
             f"{error}: split the document, or save it as plain text"
         ) from None
-    except (etree.XMLSyntaxError, *_BROKEN) as error:
+    except (etree.XMLSyntaxError, *BROKEN) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise ValueError(
             f"got a DOCX that cannot be read ({reason}); expected a complete Word"

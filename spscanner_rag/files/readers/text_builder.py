@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
-from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.documents import PlaceStart, TextFile
 from spscanner_rag.files.formats import formats_in_words
 from spscanner_rag.text.block_segmentation import LONGEST_READ_WITH
 from spscanner_rag.text.blocks import Block
@@ -70,16 +70,66 @@ class TextBuilder:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._blocks: list[Block] = []
+        self._places: list[PlaceStart] = []
+        self._notes: list[str] = []
+        self._place_to_begin = ""
         self._length = 0
+        self.metadata: dict[str, str] = {}
 
     def _append(self, text: str, gap: str) -> tuple[int, int]:
         if self._length:
             self._parts.append(gap)
             self._length += len(gap)
         start = self._length
+        if self._place_to_begin:
+            self._places.append(PlaceStart(start, self._place_to_begin))
+            self._place_to_begin = ""
         self._parts.append(text)
         self._length += len(text)
         return start, self._length
+
+    def place(self, name: str) -> None:
+        """Say where in the file the text comes from that is added next.
+
+        It holds until another place begins.
+        """
+        self._place_to_begin = name
+
+    def note(self, line: str) -> None:
+        """Say what of the file is not in the text."""
+        self._notes.append(line)
+
+    def row(self, text: str, header: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Add a record, such as a row of a table, and return its span.
+
+        ``header`` is the span of the row that names its columns.
+        """
+        gap = BETWEEN_PARAGRAPHS
+        if self._blocks and self._blocks[-1].end == self._length:
+            gap = BETWEEN_ROWS if self._blocks[-1].kind == "row" else gap
+        start, end = self._append(text, gap)
+        self._blocks.append(Block(start, end, "row", header=header))
+        return start, end
+
+    def document(self, document: TextFile) -> None:
+        """Add the text of a document with its blocks, notes and places.
+
+        Levels of headings stay. Nothing is added for a document without text.
+        """
+        self._notes += document.notes
+        if not document.text.strip():
+            return
+        start, _ = self._append(document.text, BETWEEN_PARAGRAPHS)
+        for block in document.blocks:
+            header = block.header
+            if header is not None:
+                header = (header[0] + start, header[1] + start)
+            moved = block._replace(
+                start=block.start + start, end=block.end + start, header=header
+            )
+            self._blocks.append(moved)
+        for place in document.places:
+            self._places.append(PlaceStart(place.start + start, place.name))
 
     def paragraph(self, text: str) -> None:
         """Add a paragraph."""
@@ -154,7 +204,14 @@ class TextBuilder:
                 blocks.append(block._replace(kind="row"))
             else:
                 blocks.append(block)
-        return TextFile("", readable("".join(self._parts)), tuple(blocks))
+        return TextFile(
+            "",
+            readable("".join(self._parts)),
+            tuple(blocks),
+            notes=tuple(self._notes),
+            places=tuple(self._places),
+            metadata=self.metadata,
+        )
 
 
 MOST_COLUMNS = 1_000

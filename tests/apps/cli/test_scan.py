@@ -129,7 +129,8 @@ def test_the_ending_of_the_output_says_its_form(
         ("o.md", "# Who signed the treaty?\n\n## "),
         (
             "o.csv",
-            "rank,score,logit,path,page,headings,line,column,start,end,neighbour,text\n1,0.",
+            "rank,score,logit,path,page,place,headings,line,column,start,end,neighbour,"
+            "text\n1,0.",
         ),
     ):
         assert scan(document, "--out", tmp_path / name) == (0, "", "")

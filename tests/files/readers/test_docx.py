@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.docx import MOST_XML_BYTES, read_docx
+from spscanner_rag.files.readers.docx import read_docx
+from spscanner_rag.files.readers.zip_parts import MOST_XML_BYTES
 from tests.files.readers.test_html import blocks as blocks_of
 from tests.word import (
     HEADING,
