@@ -131,7 +131,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]
     for token, (start, end), token_class in zip(
-        encoding.ids, encoding.offsets, match.token_classes, strict=True
+        encoding.ids, encoding.offsets, match.token_classes[:], strict=True
     ):
         ids.append(token)
         classes.append(int(token_class))

@@ -94,8 +94,8 @@ class MeaningWeights:
         cosines : array (sentences,)
             Cosines of the question with the sentences.
         """
-        near = _mean_of_neighbours(cosines, NEAR)
-        wide = _mean_of_neighbours(cosines, WIDE)
+        near = mean_of_neighbours(cosines, NEAR)
+        wide = mean_of_neighbours(cosines, WIDE)
         added = (
             self.sentence * cosines
             + self.near * (near - cosines)
@@ -115,7 +115,7 @@ class MeaningWeights:
         return (1 + math.tanh(logit / 2)) / 2
 
 
-def _mean_of_neighbours(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
+def mean_of_neighbours(values: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
     """The mean of each value and its neighbours up to ``reach`` away: (values,)."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     numbers = np.arange(len(values))

@@ -7,7 +7,8 @@ token and for each unit, is relative to the collection (`lexical.lexical_scores`
 """
 
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from spscanner_rag.lexical.moments import standardized_by, tempered
 from spscanner_rag.lexical.query_on_words import QueryOnWords
 from spscanner_rag.lexical.soft_match import best_of_words
 from spscanner_rag.lexical.text_scores import text_scores
+from spscanner_rag.lexical.token_values import TokenValues, of_tokens
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import TextWords, index_words, query_words
 from spscanner_rag.text.languages import ENGLISH
 
@@ -31,9 +34,6 @@ MATCH_FEATURES: Final = 4
 """Numbers that the soft match gives each token: `LexicalMatch.token_features`."""
 
 _IDF_SCALE = 5.0
-
-_TOKENS_AT_ONCE = 2**18  # bounds memory: a text of emoji has millions of tokens
-T = TypeVar("T", bound=np.generic)
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5
@@ -46,14 +46,14 @@ class LexicalMatch:
 
     Parameters
     ----------
-    token_classes : array of uint8, shape (text tokens,)
+    token_classes : TokenValues of uint8, (text tokens,)
         0 for a token of no word of the query, else 1 to 5 by its idf.
     scores : array of float32, shape (units, 1, 4 or 16)
         First the z-score of the unit's BM25 over the collection's units and, with
         ``surroundings``, those of the text around it by `REACH`. With word vectors, the
         same four of the soft match follow, and then, for both, the four scores as
         shares of the largest possible one.
-    token_features : array of float32, shape (text tokens, 4), optional
+    token_features : TokenValues of float32, (text tokens, 4), optional
         With word vectors: the similarity s of the token's word to the query word with
         the largest s * idf, that product over 5, whether the stem is the same, and 0
         (for tokens of the query itself, the idf of their word over 5).
@@ -66,9 +66,9 @@ class LexicalMatch:
         compared.
     """
 
-    token_classes: NDArray[np.uint8]
+    token_classes: TokenValues[np.uint8]
     scores: NDArray[np.float32]
-    token_features: NDArray[np.float32] | None = None
+    token_features: TokenValues[np.float32] | None = None
     query_idf: NDArray[np.float64] | None = None
     language: str = ENGLISH
     text_score: float = 0.0
@@ -84,7 +84,7 @@ def match_query(
 ) -> LexicalMatch:
     """Match a query with a text.
 
-    By default the text is its own collection.     ``token_starts`` and ``token_ends``,
+    By default the text is its own collection. ``token_starts`` and ``token_ends``,
     (text tokens,), are positions in the joined model text; a token's class is that of
     the word with its last character. ``statistics`` are the query's in the collection,
     by these options.
@@ -95,7 +95,7 @@ def match_query(
     >>> token_starts = np.array([0, 4, 11, 18, 22, 26, 31])
     >>> token_ends = np.array([3, 10, 17, 20, 25, 30, 35])
     >>> match = match_query(words, "Who is the keeper?", token_starts, token_ends)
-    >>> match.token_classes.tolist()
+    >>> match.token_classes[:].tolist()
     [0, 1, 0, 0, 0, 0, 0]
     >>> match.scores.tolist()
     [[1.0], [-1.0]]
@@ -105,9 +105,9 @@ def match_query(
     scores = lexical_scores(query_on_words, options, statistics)
     columns = query_on_words.columns()
     unit_z = scores.standardized()
-    classes = _classes_of_words(scores.statistics.idf, columns)
+    make_classes = partial(_classes_of_words, scores.statistics.idf, columns)
     match = LexicalMatch(
-        of_tokens(classes, words, token_starts, token_ends),
+        TokenValues(make_classes, words, token_starts, token_ends),
         np.stack(unit_z, axis=1).astype(np.float32),
         language=language,
         text_score=_text_score(scores, unit_z),
@@ -115,16 +115,13 @@ def match_query(
     soft = scores.statistics.soft
     if options.vectors is None or scores.soft is None or soft is None:
         return match
-    weighted, similarity = best_of_words(query_on_words, options.vectors, soft.idf)
-    # (vocabulary + 1, features); the last row is for tokens of no word
-    features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)
-    features[:-1, 0] = similarity
-    features[:-1, 1] = weighted / _IDF_SCALE
-    features[:-1, 2] = columns >= 0
+    make_features = partial(
+        _features_of_words, query_on_words, options.vectors, soft.idf, columns
+    )
     return replace(
         match,
         scores=_all_scores(scores, unit_z),
-        token_features=of_tokens(features, words, token_starts, token_ends),
+        token_features=TokenValues(make_features, words, token_starts, token_ends),
         query_idf=soft.idf,
     )
 
@@ -140,6 +137,24 @@ def _classes_of_words(
     classes = 1 + np.searchsorted(IDF_EDGES, idf, side="right")  # (stems,)
     with_none = np.append(classes, 0).astype(np.uint8)  # column -1 is class 0
     return np.append(with_none[columns], np.uint8(0))
+
+
+def _features_of_words(
+    query_on_words: QueryOnWords,
+    vectors: WordVectors,
+    idf: NDArray[np.float64],
+    columns: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """The features of each word's tokens, (vocabulary + 1, `MATCH_FEATURES`).
+
+    The last row is for tokens of no word.
+    """
+    weighted, similarity = best_of_words(query_on_words, vectors, idf)
+    features = np.zeros((len(weighted) + 1, MATCH_FEATURES), np.float32)
+    features[:-1, 0] = similarity
+    features[:-1, 1] = weighted / _IDF_SCALE
+    features[:-1, 2] = columns >= 0
+    return features
 
 
 def _text_score(scores: LexicalScores, unit_z: list[NDArray[np.float64]]) -> float:
@@ -186,28 +201,3 @@ def query_features(
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
     features[:, -1] = of_tokens(values, words, token_starts, token_ends)
     return features
-
-
-def of_tokens(
-    values: NDArray[T],
-    words: TextWords,
-    token_starts: NDArray[np.integer],
-    token_ends: NDArray[np.integer],
-) -> NDArray[T]:
-    """The value of the word that contains each token's last character: (tokens, ...).
-
-    ``values`` is (vocabulary + 1, ...); the last is for tokens without a word.
-    """
-    of_token = np.empty((len(token_starts), *values.shape[1:]), values.dtype)
-    of_token[:] = values[-1]
-    if not len(words.starts):
-        return of_token
-    for first in range(0, len(token_starts), _TOKENS_AT_ONCE):
-        starts = token_starts[first : first + _TOKENS_AT_ONCE]
-        ends = token_ends[first : first + _TOKENS_AT_ONCE]
-        # The last word that starts before the token's end, if it extends to that end.
-        word = np.searchsorted(words.starts, ends, side="left") - 1  # (tokens,)
-        extends = (word >= 0) & (words.ends[word] >= ends) & (ends > starts)
-        tokens = np.flatnonzero(extends)
-        of_token[first + tokens] = values[words.numbers[word[tokens]]]
-    return of_token

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.lexical.token_values import TokenValues
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.scan.indexed_text import IndexedText
 
+T = TypeVar("T", bound=np.generic)
+
 QUESTION_CLASS = 6  # match class of the question's own tokens
+
+TokenSlices = NDArray[T] | TokenValues[T]
+"""Values of a text's tokens, of which a slice is an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +32,9 @@ class QueryOnText:
     # The question is repeated after the first end token of a unit that comes at least
     # this many text tokens after the last repetition; None: never.
     repeat_every: int | None = None
-    match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
+    match_classes: TokenSlices[np.uint8] | None = None  # (text tokens,)
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
-    match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
+    match_features: TokenSlices[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
     # Added to every logit: how far the whole text is behind the best of its collection.
     offset: float = 0.0
@@ -61,7 +67,9 @@ class QueryOnText:
         # (units,): how many times the question stands before the end of each
         questions = np.searchsorted(anchors, token_ends, side="right")
 
-        def interleaved(question: NDArray[Any], tokens: NDArray[Any]) -> NDArray[Any]:
+        def interleaved(
+            question: NDArray[Any], tokens: TokenSlices[Any]
+        ) -> NDArray[Any]:
             parts = []
             for stretch in np.split(tokens[begin:stop], anchors[1:] - begin):
                 parts += [question, stretch]

@@ -64,5 +64,5 @@ def test_class_of_the_word_of_the_last_character(
         holding = [s for a, b, s in words if start < end and a < end <= b]
         expected.append(bool(holding) and holding[0] in wanted)
     found = match(units, query, tokens)
-    assert (found.token_classes > 0).tolist() == expected
-    assert found.token_classes.dtype == np.uint8
+    assert (found.token_classes[:] > 0).tolist() == expected
+    assert found.token_classes[:].dtype == np.uint8
