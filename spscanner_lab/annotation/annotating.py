@@ -30,6 +30,7 @@ from spscanner_lab.synthesis.prompt_files import Prompt, prompts_digest, read_pr
 from spscanner_lab.synthesis.run_folder import (
     asker_in,
     note_settings,
+    refuse_folder_of_inputs,
     spent,
     write_summary,
 )
@@ -107,6 +108,7 @@ def annotate(
     DataError
         For a bad line of a file.
     """
+    refuse_folder_of_inputs(out, files)
     wording = read_prompts(prompts, PROMPTS)
     loaded_models = models.load()
     for _ in read_documents(files, distinct=True):

@@ -32,8 +32,22 @@ from spscanner_rag.baselines.identity import identity_of
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.system.folder_lock import folder_lock, refuse_in_use
+from spscanner_rag.system.outputs import check_results_folder
 from spscanner_rag.system.threads import use_threads
 from spscanner_rag.text.escaping import one_line
+
+RESULTS = (
+    "run.json",
+    "records.jsonl",
+    "results.*",
+    "differences.json",
+    "calibration.json",
+    "answers.json",
+    "answers.jsonl",
+    "answer-replies.jsonl",
+    "*.trec",
+)
+"""Names of the files that a run writes, as patterns."""
 
 
 def run_evaluation(
@@ -47,6 +61,7 @@ def run_evaluation(
     Returns why the run ended early, "" if it did not. Everything that the options name
     is read and checked before anything is written.
     """
+    check_results_folder(out, RESULTS, [*data, *computes.model_files()])
     chosen = chosen_study(data, options, computes.settings)
     study = chosen.study
     answers = None

@@ -26,8 +26,16 @@ def from_released(
     """
     from spscanner_lab.synthesis.released import read_released, read_released_tests
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+    from spscanner_rag.system.outputs import (
+        check_outputs,
+        check_results_folder,
+        files_of_run,
+    )
     from spscanner_rag.system.whole_files import whole_file
 
+    inputs = files if tokenizer is None else [*files, tokenizer]
+    check_outputs({"--out": out}, (), inputs)
+    check_results_folder(out.parent, files_of_run([out.name]), inputs)
     training_files = [path for path in files if path.suffix != ".json"]
     test_files = [path for path in files if path.suffix == ".json"]
     lines: list[Iterable[dict[str, Any]]] = []

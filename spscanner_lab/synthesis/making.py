@@ -23,6 +23,7 @@ from spscanner_lab.synthesis.prompt_files import Prompt, prompts_digest, read_pr
 from spscanner_lab.synthesis.run_folder import (
     asker_in,
     note_settings,
+    refuse_folder_of_inputs,
     spent,
     write_summary,
 )
@@ -98,6 +99,7 @@ def synthesize(  # noqa: PLR0913 - options of what users call
     FolderInUseError
         If another process writes there.
     """
+    refuse_folder_of_inputs(out, source_files([*sources, *against]))
     wording = read_prompts(prompts)
     model = model_of(llm)
     needs_embedder = settings.strategy == "pair"

@@ -1,7 +1,7 @@
 """The folder of a run that asks language models: its settings, replies and budget."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from spscanner_lab.llm.budget import Budget
 from spscanner_lab.llm.reply_file import ReplyFile
 from spscanner_lab.training import Notify
 from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
+from spscanner_rag.system.outputs import check_results_folder, files_of_run
 from spscanner_rag.system.run_inputs import earlier_run, refuse_other_run
 from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
@@ -20,7 +21,15 @@ SETTINGS = "settings.json"
 REPLIES = "replies.jsonl"
 SUMMARY = "summary.json"
 
+RESULTS = files_of_run(["train.jsonl", "test.jsonl", SETTINGS, REPLIES, SUMMARY])
+"""Names of the files that a run writes."""
+
 _RETRIES = 6
+
+
+def refuse_folder_of_inputs(folder: Path, inputs: Iterable[Path]) -> None:
+    """Raise ``ValueError`` if the run would replace files that it reads."""
+    check_results_folder(folder, RESULTS, inputs)
 
 
 def note_settings(folder: Path, settings: Mapping[str, Any]) -> None:

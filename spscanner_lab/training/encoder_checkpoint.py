@@ -18,14 +18,16 @@ from spscanner_lab.training.encoder_data import Source, read_sources
 from spscanner_lab.training.finetuning import Finetuning
 from spscanner_lab.training.meaning_scores import score_questions
 from spscanner_lab.training.meaning_weights import fitted_weights
-from spscanner_lab.training.model_card import write_model_card
+from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
+from spscanner_rag.checkpoint.file_access import FILES
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint
 from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.unrelated import unrelated_cosines
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.system.outputs import check_results_folder
 
 STEPS_PER_MESSAGE = 20
 
@@ -69,6 +71,8 @@ def put_into_checkpoint(
     interrupted training resumes from the states in ``out``, which are removed at the
     end. Errors in model, base and documents are raised before anything is written.
     """
+    inputs = [str(model)] if base is None else [str(model), base]
+    check_results_folder(out, [*FILES, MODEL_CARD], inputs)
     scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu", encoder=None)
     file, digest = find_encoder(model)
     notify("cutting and tokenizing the documents")

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +26,17 @@ from spscanner_lab.training.start import RunFiles, check_start, inputs_of
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.system.json_lines import append_records
+from spscanner_rag.system.outputs import check_results_folder
+
+RESULTS = (
+    "*.json",
+    "*.safetensors",
+    "*.txt",
+    "README.md",
+    "log.jsonl",
+    "training_state.pt*",
+)
+"""Names of the files that a training writes, as patterns; also transformers'."""
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
@@ -53,6 +65,7 @@ class TrainingRun:
             )
         self.files = files
         self.recipe = recipe
+        refuse_folder_of_inputs(files)
         check_start(files, recipe)
         inputs = inputs_of(files)
         # refuses another run's state before data is prepared
@@ -181,3 +194,13 @@ class TrainingRun:
         if before:
             summary["before"] = before
         return summary
+
+
+def refuse_folder_of_inputs(files: RunFiles) -> None:
+    """Raise ``ValueError`` if the checkpoint would replace files that are read."""
+    inputs = [*files.data, *files.validation]
+    if files.config is not None:
+        inputs.append(files.config)
+    if files.base is not None:
+        inputs.append(Path(files.base))
+    check_results_folder(files.out, RESULTS, inputs)

@@ -110,6 +110,23 @@ def check_name(name: str) -> None:
         check_name(part)
 
 
+def models_of(name: str) -> list[str]:
+    """Return the models that a scorer's name has, whether or not they exist.
+
+    Examples
+    --------
+    >>> models_of("cascade:bm25>dense:my-model@20")
+    ['my-model']
+    """
+    parts = NameParts.of(name)
+    if not parts.scorers:
+        return [parts.model] if parts.model else []
+    models: list[str] = []
+    for part in parts.scorers:
+        models += models_of(part)
+    return models
+
+
 def _is_complete(name: str, parts: NameParts) -> bool:
     """Whether a name has a model exactly where its kind needs or allows one."""
     if parts.kind in ("hybrid", "cascade"):

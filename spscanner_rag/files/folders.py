@@ -20,6 +20,26 @@ class FilesBelow(NamedTuple):
     notes: list[str]  # lines for the user
 
 
+def files_named(paths: Sequence[str]) -> list[str]:
+    """Return the files among paths, and those that `read_all` reads in folders.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = Path(folder, "treaty.txt").write_text("Anne signed the treaty.")
+    >>> [Path(path).name for path in files_named([folder, "notes.md"])]
+    ['treaty.txt', 'notes.md']
+    """
+    files: list[str] = []
+    for path in paths:
+        if path != STANDARD_INPUT and os.path.isdir(path):
+            files += regular_files(path, ENDINGS).with_endings
+        else:
+            files.append(path)
+    return files
+
+
 def read_all(
     paths: Sequence[str],
     warn: Callable[[str], None],

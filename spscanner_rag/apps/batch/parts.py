@@ -3,15 +3,17 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from spscanner_rag.apps.batch.encoding import PartForm
+from spscanner_rag.apps.batch.plan import Plan
 from spscanner_rag.apps.batch.stores import file_system_of, is_address
 from spscanner_rag.system.folder_lock import folder_lock
 from spscanner_rag.system.json_lines import append_records, complete_lines
+from spscanner_rag.system.outputs import check_results_folder
 from spscanner_rag.system.run_inputs import (
     earlier_run,
     parse_description,
@@ -25,6 +27,10 @@ IDENTITY = "_batch.json"
 DIGESTS = "_parts.jsonl"
 """A line with the SHA-256 of each part, written before the part. A part without a line
 is made again."""
+
+
+_RESULTS = (IDENTITY, DIGESTS, "part-*")
+_LOCAL_ADDRESS = "file://"
 
 
 class PartChangedError(ValueError):
@@ -242,6 +248,26 @@ def parts_folder(out: str | Path) -> PartsFolder:
     if is_address(str(out)):
         return AddressFolder(str(out))
     return LocalFolder(Path(out))
+
+
+def check_parts_folder(out: str, plan: Plan, other_inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` if a run would replace files of this machine that it reads.
+
+    Parameters
+    ----------
+    out : str
+        The folder for the parts.
+    plan : Plan
+        Its chunks have the inputs.
+    other_inputs : sequence of str
+        Files and folders that are read besides.
+    """
+    folder = out.removeprefix(_LOCAL_ADDRESS)
+    if is_address(folder):
+        return
+    paths = {path.removeprefix(_LOCAL_ADDRESS) for path in plan.states}
+    paths.update(other_inputs)
+    check_results_folder(Path(folder), _RESULTS, sorted(paths))
 
 
 def _digest_of(content: bytes) -> str:

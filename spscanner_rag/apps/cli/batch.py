@@ -157,6 +157,7 @@ def batch(
     Each pair is read on its own, as `spscanner scan` reads one FILE.
     """
     from spscanner_rag.apps.batch.encoding import default_form
+    from spscanner_rag.apps.batch.parts import check_parts_folder
     from spscanner_rag.apps.batch.plan import plan_of
     from spscanner_rag.apps.batch.run import run_batch
     from spscanner_rag.apps.batch.worker import BatchTask
@@ -168,6 +169,10 @@ def batch(
     plan = plan_of(inputs, naming.columns, rows_per_part, bool(questions))
     for note in plan.notes:
         tell(note)
+    other_inputs = computes.model_files(model)
+    if queries is not None:
+        other_inputs.append(queries)
+    check_parts_folder(out, plan, other_inputs)
     task = BatchTask(naming.columns, questions, selection, default_form(), texts)
     scanner_options = {
         "model": _absolute(model),

@@ -101,7 +101,7 @@ def compare(
         raise ValueError(
             f"--format: got {output.form}; expected text, json or html for a comparison"
         )
-    documents = output.read_documents(files)
+    documents = output.read_documents(files, other_inputs=computes.model_files())
     check_evidence_spans(spans, documents)
     use_threads(computes.threads)
     scorers: dict[str, Scorer] = {}

@@ -26,6 +26,11 @@ class ScannerOptions:
     threads: int | None = THREADS
     tokenizer: str | None = TOKENIZER
 
+    def model_files(self, model: str | None = None) -> list[str]:
+        """Return the files and folders of models, where they are local."""
+        names = (model, self.tokenizer)
+        return [name for name in names if name is not None]
+
     def scanner(
         self,
         model: str | None,
@@ -70,6 +75,15 @@ class RetrieverOptions(ScannerOptions):
     trust_remote_code: bool = option(
         False, "Let models from the Hub run their own code."
     )
+
+    def model_files(self, model: str | None = None) -> list[str]:
+        """Return the files and folders of models, where they are local."""
+        from spscanner_rag.baselines.names import models_of
+
+        paths = super().model_files(model)
+        for name in self.retrievers.split(","):
+            paths += models_of(name)
+        return paths
 
     def loading(
         self, unit: str = "sentence", titles: dict[str, str] | None = None

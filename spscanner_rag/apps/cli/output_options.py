@@ -12,9 +12,10 @@ from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cli.declaring import option
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.folders import read_all
-from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.files.folders import files_named, read_all
+from spscanner_rag.files.output import write_output
 from spscanner_rag.files.reading import read
+from spscanner_rag.system.outputs import check_outputs
 from spscanner_rag.system.whole_files import is_special, write_whole
 
 
@@ -88,15 +89,16 @@ class OutputOptions:
         paths: Sequence[str],
         cache: ReadCache | None = None,
         progress: bool = False,
+        other_inputs: Sequence[str] = (),
     ) -> list[TextFile]:
         """Read files and folders.
 
-        Refuse to overwrite them, and report what is left out of a folder.
+        Refuse to overwrite them or ``other_inputs``, such as a checkpoint, and report
+        what is left out of a folder.
         """
         from spscanner_rag.apps.pages.terminal import page_progress
 
-        check_output(self.out, paths)
-        check_output(self.text_out, paths, "--text-out")
+        check_outputs(self._outputs, files_named(paths), other_inputs)
         read_file = cache.read if cache else read
         with page_progress(progress) as start:
             documents = read_all(
@@ -106,8 +108,11 @@ class OutputOptions:
             raise ValueError(
                 f"--text-out: got {len(documents)} documents; expected a single one"
             )
-        check_output(self.out, [document.path for document in documents])
         return documents
+
+    @property
+    def _outputs(self) -> dict[str, Path | None]:
+        return {"--out": self.out, "--text-out": self.text_out}
 
     def stream(self, terminal: TextIO) -> TextIO:
         """Return the stream to format text for.
@@ -118,6 +123,8 @@ class OutputOptions:
 
     def write(self, documents: Sequence[TextFile], content: str | bytes) -> None:
         """Write the result, and the text of the document if requested."""
+        # a file may have got another name since the documents were read
+        check_outputs(self._outputs, [document.path for document in documents])
         if self.text_out:
             write_whole(self.text_out, documents[0].text)
         write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
