@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from spscanner_rag.checkpoint.file_access import DIGESTS
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.sentence_scan import SentenceScanShape
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
@@ -155,6 +156,8 @@ class ScannerSettings:
     surroundings."""
     # weights of an encoder's cosines, exactly if there is an encoder
     meaning: MeaningWeights | None = None
+    # sizes of a scan over sentences, which needs an encoder and the soft channel
+    sentence_scan: SentenceScanShape | None = None
 
     def __post_init__(self) -> None:
         right = self.segmenter in ("sentence", "reference")
@@ -199,6 +202,12 @@ class ScannerSettings:
                     " expected all"
                 )
 
+        if self.sentence_scan and not (self.soft and self.meaning):
+            raise ValueError(
+                "spscanner.sentence_scan is there without lexical.soft and meaning;"
+                " expected all three"
+            )
+
     @property
     def lexical(self) -> dict[str, bool]:
         """The parts of the lexical channel; true for those that are on."""
@@ -223,7 +232,9 @@ class ScannerSettings:
             )
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         _checked_object(
-            value, "spscanner", ("format", *plain, "lexical", "meaning", DIGESTS)
+            value,
+            "spscanner",
+            ("format", *plain, "lexical", "meaning", "sentence_scan", DIGESTS),
         )
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         lexical = _checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
@@ -237,14 +248,26 @@ class ScannerSettings:
             meaning = MeaningWeights(
                 **_checked_object(meaning, "spscanner.meaning", names)
             )
+        scan = value.get("sentence_scan")
+        if scan is not None:
+            names = [size.name for size in fields(SentenceScanShape)]
+            scan = SentenceScanShape(
+                **_checked_object(scan, "spscanner.sentence_scan", names)
+            )
         return cls(
             **{key: value[key] for key in plain if key in value},
             **lexical,
             meaning=meaning,
+            sentence_scan=scan,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write; `from_dict` reads it back."""
+        optional = {}
+        if self.meaning is not None:
+            optional["meaning"] = asdict(self.meaning)
+        if self.sentence_scan is not None:
+            optional["sentence_scan"] = asdict(self.sentence_scan)
         return {
             "format": FORMAT,
             "segmenter": self.segmenter,
@@ -257,7 +280,7 @@ class ScannerSettings:
                     "text_weight": self.text_weight,
                 }
             ),
-            **({"meaning": asdict(self.meaning)} if self.meaning is not None else {}),
+            **optional,
             "training": self.training,
         }
 

@@ -37,12 +37,15 @@ from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
 
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
 # begins the names of a cross-reader's tensors in an encoder's file
 CROSS: Final = "cross."
+# the same for a sentence scan's
+SENTENCE_SCAN: Final = "sentence_scan."
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
@@ -58,6 +61,8 @@ class EncoderFile(NamedTuple):
     first_token: bool = False
     # the cross-reader's: see `cross_tensors`
     cross: dict[str, torch.Tensor] | None = None
+    # the sentence scan's, whose sizes are in ``config.json``
+    sentence_scan: dict[str, torch.Tensor] | None = None
 
     def loaded(
         self, digest: str, device: torch.device | str, dtype: torch.dtype
@@ -71,6 +76,20 @@ class EncoderFile(NamedTuple):
             prefix=self.prefix,
             first_token=self.first_token,
         )
+
+    def loaded_sentence_scan(
+        self, shape: SentenceScanShape, path: Path
+    ) -> SentenceScan:
+        """The sentence scan of this shape, on the CPU.
+
+        `CheckpointError` names the path if its tensors are missing or of other shapes.
+        """
+        weights = self.sentence_scan or {}
+        expected = {}
+        for name, weight in SentenceScan(shape).state_dict().items():
+            expected[name] = tuple(weight.shape)
+        _verify(weights, expected, path, SENTENCE_SCAN)
+        return SentenceScan.of(shape, {name: weights[name] for name in expected})
 
     def loaded_cross(
         self,
@@ -122,16 +141,21 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
         shape = BertShape.from_dict(config)
         tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
         first_token = bool(json.loads(description.get("first_token", "false")))
-        cross = {
-            name.removeprefix(CROSS): tensors.pop(name)
-            for name in list(tensors)
-            if name.startswith(CROSS)
-        }
+        cross = _taken_out(tensors, CROSS)
+        sentence_scan = _taken_out(tensors, SENTENCE_SCAN)
         prefix = str(description.get("prefix", ""))
     _verify(tensors, shape.tensors(), path)
     if cross:
         _verify(cross, cross_tensors(shape), path)
-    encoder = EncoderFile(shape, tensors, tokenizer, prefix, first_token, cross or None)
+    encoder = EncoderFile(
+        shape,
+        tensors,
+        tokenizer,
+        prefix,
+        first_token,
+        cross or None,
+        sentence_scan or None,
+    )
     return encoder, hashlib.sha256(content).hexdigest()
 
 
@@ -176,15 +200,24 @@ def find_encoder(
     return encoder, fingerprint(path)
 
 
+def _taken_out(
+    tensors: dict[str, torch.Tensor], prefix: str
+) -> dict[str, torch.Tensor]:
+    """The tensors whose names begin with a prefix, which are taken out."""
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors.pop(name) for name in names}
+
+
 def _verify(
     weights: Mapping[str, torch.Tensor],
     expected: Mapping[str, tuple[int, ...]],
     path: Path,
+    prefix: str = "",
 ) -> None:
     """Refuse weights that are missing, of another shape or kind, or not finite."""
     for name, shape in expected.items():
         weight = weights.get(name)
-        where = f"{path}: tensor {name}"
+        where = f"{path}: tensor {prefix}{name}"
         if weight is None or tuple(weight.shape) != shape:
             got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
             raise CheckpointError(

@@ -50,6 +50,7 @@ from spscanner_rag.encoder.text_encoder import TextEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
 from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.escaping import first_line
 
@@ -100,6 +101,8 @@ class Checkpoint:
     encoder: object = "default"  # as the caller named it
     # its own encoder as it is stored, to save it again
     encoder_file: EncoderFile | None = None
+    # estimates logits from the scores of sentences, if there is an encoder
+    sentence_scan: SentenceScan | None = None
 
     @property
     def files(self) -> Path:
@@ -163,6 +166,11 @@ def load_checkpoint(
     meaning, encoder_file = _meaning_of(
         settings, encoder, files, digests, torch.device(device), dtype, hub
     )
+    sentence_scan = None
+    if encoder_file is not None and settings.sentence_scan is not None:
+        sentence_scan = encoder_file.loaded_sentence_scan(
+            settings.sentence_scan, files / ENCODER
+        )
     source = "default" if name is None else str(name)
     return Checkpoint(
         model=model,
@@ -177,6 +185,7 @@ def load_checkpoint(
         meaning=meaning,
         encoder=encoder,
         encoder_file=encoder_file,
+        sentence_scan=sentence_scan,
     )
 
 

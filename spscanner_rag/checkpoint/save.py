@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
-from spscanner_rag.checkpoint.encoder_file import CROSS, EncoderFile
+from spscanner_rag.checkpoint.encoder_file import CROSS, SENTENCE_SCAN, EncoderFile
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
     CONTENT,
@@ -239,6 +239,8 @@ def write_encoder(path: Path, encoder: EncoderFile) -> None:
     tensors = quantized(restored(encoder.weights)) | {
         CROSS + name: weight for name, weight in cross.items()
     }
+    for name, weight in (encoder.sentence_scan or {}).items():
+        tensors[SENTENCE_SCAN + name] = weight.float().contiguous()
     path.write_bytes(save_tensors(tensors, metadata=description))
 
 

@@ -21,13 +21,13 @@ class MeaningWeights:
     """The weights of a sentence's scores in its logit.
 
     The object "spscanner.meaning" of ``config.json``. The logit is ``bias + scanner *
-    s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own logit,
-    c the cosine of the question with the sentence, n and w its mean over the sentences
-    up to `NEAR` and `WIDE` away.
+    s + sentence * c + near * (n - c) + wide * (w - c) + scan * e``: s is the scanner's
+    own logit, e the sentence scan's, c the cosine of the question with the sentence, n
+    and w its mean over the sentences up to `NEAR` and `WIDE` away.
 
     Parameters
     ----------
-    scanner, sentence, near, wide, bias : float
+    scanner, sentence, near, wide, scan, bias : float
         The weights of the formula.
     cross : float, default 0
         The weight of the cross-reader's logit.
@@ -59,6 +59,7 @@ class MeaningWeights:
     sentence: float = 0.0
     near: float = 0.0
     wide: float = 0.0
+    scan: float = 0.0
     cross: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
@@ -83,7 +84,10 @@ class MeaningWeights:
             )
 
     def logits(
-        self, scanner: NDArray[np.float32], cosines: NDArray[np.float32]
+        self,
+        scanner: NDArray[np.float32],
+        cosines: NDArray[np.float32],
+        estimates: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return the logits of a text's sentences, (sentences,).
 
@@ -93,6 +97,8 @@ class MeaningWeights:
             The scanner's own logits.
         cosines : array (sentences,)
             Cosines of the question with the sentences.
+        estimates : array (sentences,), optional
+            The logits of a sentence scan.
         """
         near = mean_of_neighbours(cosines, NEAR)
         wide = mean_of_neighbours(cosines, WIDE)
@@ -101,6 +107,8 @@ class MeaningWeights:
             + self.near * (near - cosines)
             + self.wide * (wide - cosines)
         )
+        if estimates is not None:
+            added = added + self.scan * estimates
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
     def answerable(self, evidence: float) -> float | None:

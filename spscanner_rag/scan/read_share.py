@@ -1,0 +1,145 @@
+"""How much of a text the token reader reads, and which sentences.
+
+A sentence scan estimates every sentence's logit at once. The token reader then reads
+the likeliest sentences, each with some before and after it.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Read = Literal["auto", "all"] | float
+"""What the token reader reads: everything, a share of the tokens from 0 to 1, or what
+`AUTO_SHARE` and `SHORT_TOKENS` say."""
+
+AUTO_SHARE: Final = 0.2
+"""The share that "auto" reads of a long text."""
+
+SHORT_TOKENS: Final = 4096
+"""A text with at most this many tokens is read as a whole by "auto"."""
+
+_BEFORE: Final = 4  # sentences that are read before a likely one
+_AFTER: Final = 2
+
+SentenceRange = tuple[int, int]  # the first and the last sentence of a stretch
+
+
+def check_read(read: object) -> Read:
+    """Return the option ``read``, or raise an error that says what is expected.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a string nor a number.
+    ValueError
+        For another string, or a number that is not from 0 to 1.
+
+    Examples
+    --------
+    >>> from spscanner_rag.scan.read_share import check_read
+    >>> check_read(0.2)
+    0.2
+    >>> check_read("half")
+    Traceback (most recent call last):
+    ValueError: read: got 'half'; expected "auto", "all" or a share from 0 to 1
+    """
+    expected = 'expected "auto", "all" or a share from 0 to 1'
+    if isinstance(read, str):
+        if read == "auto":
+            return "auto"
+        if read == "all":
+            return "all"
+        raise ValueError(f"read: got {read!r:.60}; {expected}")
+    if type(read) not in (int, float):
+        raise TypeError(f"read: got {type(read).__name__}; {expected}")
+    share = float(read)  # type: ignore[arg-type]
+    if not 0 <= share <= 1:
+        raise ValueError(f"read: got {read!r:.60}; {expected}")
+    return share
+
+
+def refuse_share(read: Read, source: str) -> None:
+    """Raise ``ValueError`` for a share, of a checkpoint without a sentence scan."""
+    if isinstance(read, float) and read < 1:
+        raise ValueError(
+            f"read: got {read:g} for the checkpoint {source}, which has no sentence"
+            ' scan to choose what is read; expected "auto" or "all"'
+        )
+
+
+def token_budget(read: Read, n_tokens: int) -> int | None:
+    """Return how many tokens are read, or None for all.
+
+    Parameters
+    ----------
+    read : "auto", "all" or float
+        The option.
+    n_tokens : int
+        Tokens of the text, or of all texts that are searched together.
+    """
+    if read == "all" or read == 1:
+        return None
+    if read == "auto":
+        if n_tokens <= SHORT_TOKENS:
+            return None
+        read = AUTO_SHARE
+    return round(float(read) * n_tokens)
+
+
+def likeliest_stretches(
+    estimates: Sequence[NDArray[np.float32]],
+    unit_tokens: Sequence[NDArray[np.int64]],
+    budget: int,
+) -> list[list[SentenceRange]]:
+    """Choose the stretches of each text that are read, in order.
+
+    The likeliest sentences of all texts come first, each with `_BEFORE` sentences
+    before and `_AFTER` after it, until the tokens would exceed the budget.
+
+    Parameters
+    ----------
+    estimates : sequence of arrays (sentences,)
+        The estimated logits of each text.
+    unit_tokens : sequence of arrays (sentences,)
+        The tokens of each text's sentences.
+    budget : int
+        Tokens that may be read of all texts together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spscanner_rag.scan.read_share import likeliest_stretches
+    >>> likely = np.float32([0, 0, 0, 0, 0, 0, 9, 0, 0, 0])
+    >>> likeliest_stretches([likely], [np.full(10, 5)], budget=40)
+    [[(2, 8)]]
+    """
+    is_read = [np.zeros(len(of_text), bool) for of_text in estimates]
+    text_numbers = np.repeat(np.arange(len(estimates)), list(map(len, estimates)))
+    if not len(text_numbers):
+        return [[] for _ in estimates]
+    sentence_numbers = np.concatenate([np.arange(len(text)) for text in estimates])
+    order = np.argsort(-np.concatenate(estimates), kind="stable")
+    tokens_left = budget
+    for place in order.tolist():
+        text = int(text_numbers[place])
+        sentence = int(sentence_numbers[place])
+        stretch = slice(max(0, sentence - _BEFORE), sentence + _AFTER + 1)
+        unread = ~is_read[text][stretch]
+        tokens = int(unit_tokens[text][stretch][unread].sum())
+        if tokens > tokens_left:
+            break
+        is_read[text][stretch] = True
+        tokens_left -= tokens
+    return [_ranges(mask) for mask in is_read]
+
+
+def _ranges(mask: NDArray[np.bool_]) -> list[SentenceRange]:
+    """The ranges of true values, each with its first and last number."""
+    padded = np.concatenate([[False], mask, [False]])
+    changes = np.flatnonzero(padded[1:] != padded[:-1])
+    ranges = []
+    for start, stop in changes.reshape(-1, 2).tolist():
+        ranges.append((start, stop - 1))
+    return ranges
