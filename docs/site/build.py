@@ -52,6 +52,7 @@ def main() -> int:
     paths = [
         str(REPOSITORY),
         str(REPOSITORY / "integrations"),
+        str(REPOSITORY / "docs" / "site"),
         os.environ.get("PYTHONPATH", ""),
     ]
     command = [

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
+from spscanner_rag.results.citations import place_of_names
 from spscanner_rag.results.excerpts import quoted_excerpt
-from spscanner_rag.text.escaping import one_line
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,14 +54,12 @@ class Passage:
 
         Its place in the file or its headings if there is no page, or else its span.
         """
-        place = f"characters {self.start} to {self.end}"
+        place = self.place
         if self.page is not None:
             place = f"page {self.page}"
-        elif self.place:
-            place = self.place
-        elif self.headings:
-            place = " > ".join(self.headings)
-        return one_line(", ".join(part for part in (self.source, place) if part))
+        elif not place and not self.headings:
+            place = f"characters {self.start} to {self.end}"
+        return place_of_names(self.source, place, self.headings)
 
     def within(self, document: "Located") -> "Passage":
         """The same passage with its place in a document."""

@@ -3,11 +3,12 @@
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spscanner_rag.results.citations import with_citations
 from spscanner_rag.results.document_scores import Aggregation, document_score
 from spscanner_rag.results.excerpts import quoted_excerpt
 from spscanner_rag.results.neighbours import Blocks
@@ -15,7 +16,8 @@ from spscanner_rag.results.offsets import Offsets
 from spscanner_rag.results.passages import Located, Passage
 from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.results.result_export import as_data_frame, as_dictionaries, as_html
-from spscanner_rag.results.selection import AlwaysKeep, Order, Selection, is_integer
+from spscanner_rag.results.rule_signatures import shows_rules
+from spscanner_rag.results.selection import Order, RuleArguments, Selection, is_integer
 from spscanner_rag.results.sentence_selection import SentenceSelector
 from spscanner_rag.results.sentences import ScoredSentence
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
@@ -170,7 +172,8 @@ class ScanResult:
             sentences.append(ScoredSentence(text, start, end, logit, score))
         return tuple(sentences)
 
-    def select(  # noqa: PLR0913 - the options of a selection
+    @shows_rules
+    def select(
         self,
         top_k: float | str | None = 50,
         threshold: float | None = None,
@@ -180,8 +183,7 @@ class ScanResult:
         order: Order = "document",
         merge: bool = False,
         diversity: float = 1.0,
-        always_keep: AlwaysKeep | None = None,
-        require_answer: float | None = None,
+        **rules: Unpack[RuleArguments],
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
@@ -224,13 +226,9 @@ class ScanResult:
             similarity to a sentence already taken), as long as ``top_k`` and
             ``threshold`` allow (maximal marginal relevance; see
             `results.diversity.diverse`).
-        always_keep : list of str, or callable, optional
-            Sentences in which one of these regular expressions is found, or for which
-            the function returns true, are also kept, whatever their score, and before
-            all others: dates, amounts, identifiers.
-        require_answer : float, optional
-            The lowest probability that the text answers the query, from 0 to 1, at
-            which anything is selected: see ``answerable``.
+        **rules
+            Those of `spscanner_rag.results.selection.RuleArguments`, such as
+            ``always_keep`` and ``require_answer``.
 
         Raises
         ------
@@ -248,8 +246,7 @@ class ScanResult:
                 order=order,
                 merge=merge,
                 diversity=diversity,
-                always_keep=always_keep,
-                require_answer=require_answer,
+                **rules,
             )
         )
 
@@ -307,7 +304,8 @@ class ScanResult:
             )
         return self.answerable >= least_probability
 
-    def context(  # noqa: PLR0913 - the options of a selection
+    @shows_rules
+    def context(
         self,
         top_k: float | str | None = 50,
         threshold: float | None = None,
@@ -316,8 +314,7 @@ class ScanResult:
         context: int = 0,
         diversity: float = 1.0,
         cite: bool = False,
-        always_keep: AlwaysKeep | None = None,
-        require_answer: float | None = None,
+        **rules: Unpack[RuleArguments],
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
@@ -325,7 +322,9 @@ class ScanResult:
         all others by a line break ``"\n"``, as in the paper. The arguments and errors
         are those of :meth:`select`. With ``cite``, a mark such as " [1]" follows each
         run of sentences, and a list of their places such as "[1] report.pdf, page 12"
-        follows the last; ``max_tokens`` counts neither.
+        follows the last; ``max_tokens`` counts neither. The sentences are then framed:
+        what looks like such a mark, or like Markdown or HTML that acts, gets a
+        backslash, and invisible characters become Python escapes.
         """
         passages = self.select(
             top_k=top_k,
@@ -336,11 +335,10 @@ class ScanResult:
             order="document",
             merge=True,
             diversity=diversity,
-            always_keep=always_keep,
-            require_answer=require_answer,
+            **rules,
         )
         if cite and passages:
-            return _with_citations(passages)
+            return with_citations(passages)
         return "\n".join(passage.text for passage in passages)
 
     def document_score(
@@ -426,18 +424,6 @@ class ScanResult:
             facts += f" · {self.tokens_read:,} tokens read"
         passages = self.select(_SENTENCES_IN_NOTEBOOKS, order="score")
         return as_html(self.query, facts, passages)
-
-
-def _with_citations(passages: tuple[Passage, ...]) -> str:
-    """Passages with a mark after each, and the list of the places of the marks."""
-    marks: dict[str, int] = {}
-    lines = []
-    for passage in passages:
-        mark = marks.setdefault(passage.cite(), len(marks) + 1)
-        lines.append(f"{passage.text} [{mark}]")
-    lines.append("")
-    lines += [f"[{mark}] {place}" for place, mark in marks.items()]
-    return "\n".join(lines)
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:

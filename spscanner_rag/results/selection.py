@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, Literal, Self, TypeGuard, get_args
+from typing import Any, Literal, Self, TypedDict, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.results.selection_options import (
     SelectionOption,
+    option_group,
     options_of,
     selection_option,
 )
@@ -83,8 +84,49 @@ def _can_keep(always_keep: object) -> bool:
     return len(always_keep) > 0
 
 
+class RuleArguments(TypedDict, total=False):
+    """The rules of a selection, as keywords of `ScanResult.select` and ``context``."""
+
+    always_keep: AlwaysKeep | None
+    """Sentences in which one of these regular expressions is found, or for which the
+    function returns true, are also kept, whatever their score, and before all others:
+    dates, amounts, identifiers."""
+
+    require_answer: float | None
+    """The lowest probability that the text answers the query, from 0 to 1, at which
+    anything is selected: see ``ScanResult.answerable``."""
+
+
+@option_group
+class SelectionRules:
+    """The rules of a selection, which have the same name in every program.
+
+    The fields of the frameworks' classes are made from these. A new rule is a field
+    here and a keyword in `RuleArguments`.
+    """
+
+    always_keep: AlwaysKeep | None = selection_option(
+        None,
+        "Regular expressions: a sentence in which one is found is kept, whatever its"
+        " score.",
+        plain_kind=list[str] | None,
+        is_valid=_can_keep,
+        expected=r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function'
+        " of a sentence, or None",
+    )
+    require_answer: float | None = selection_option(
+        None,
+        "Lowest probability, from 0 to 1, that a text answers the question; of other"
+        " texts, nothing is selected.",
+        least=0,
+        most=1,
+        is_valid=_is_share_or_none,
+        expected="a probability from 0 to 1, or None",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(SelectionRules):  # type: ignore[misc] # a group is frozen, too
     """The options of a selection, checked.
 
     Every program that offers a selection makes its own options from these fields: their
@@ -173,24 +215,6 @@ class Selection:
         is_valid=_is_count,
         expected="an integer of at least 1, or None for no limit",
     )
-    always_keep: AlwaysKeep | None = selection_option(
-        None,
-        "Regular expressions: a sentence in which one is found is kept, whatever its"
-        " score.",
-        plain_kind=list[str] | None,
-        is_valid=_can_keep,
-        expected=r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function'
-        " of a sentence, or None",
-    )
-    require_answer: float | None = selection_option(
-        None,
-        "Lowest probability, from 0 to 1, that a text answers the question; of other"
-        " texts, nothing is selected.",
-        least=0,
-        most=1,
-        is_valid=_is_share_or_none,
-        expected="a probability from 0 to 1, or None",
-    )
 
     def __post_init__(self) -> None:
         for name, option in SELECTION_OPTIONS.items():
@@ -245,6 +269,9 @@ class Selection:
 
 SELECTION_OPTIONS: dict[str, SelectionOption] = options_of(Selection)
 """The options of a selection by name, from which each program makes its own."""
+
+SELECTION_RULES: dict[str, SelectionOption] = options_of(SelectionRules)
+"""Those of them that are rules."""
 
 
 def _elbow(top_k: str, ranked_scores: NDArray[np.float64]) -> int:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+Group = TypeVar("Group")
 
 _KEY = "selection option"
 
@@ -78,16 +80,29 @@ def selection_option(
     return field(default=default, metadata={_KEY: declaration})
 
 
+@dataclass_transform(kw_only_default=True)
+def option_group(group: type[Group]) -> type[Group]:
+    """Make a class of options that others extend: `Selection`, and pydantic classes.
+
+    It is frozen. Type checkers are not told so, because a pydantic class that has the
+    same fields is not.
+    """
+    return dataclass(frozen=True, slots=True, kw_only=True)(group)
+
+
 def options_of(selection: type) -> dict[str, SelectionOption]:
-    """The options that a class declares, by name and in their order."""
+    """The options of a class by name: those that it declares, and then the others."""
     kinds = get_type_hints(selection)
-    own_fields: dict[str, Field[Any]] = selection.__dataclass_fields__  # type: ignore[attr-defined]
+    fields_by_name: dict[str, Field[Any]] = selection.__dataclass_fields__  # type: ignore[attr-defined]
+    names = [name for name in fields_by_name if name in selection.__annotations__]
+    names += [name for name in fields_by_name if name not in selection.__annotations__]
     options: dict[str, SelectionOption] = {}
-    for name, own_field in own_fields.items():
-        declaration = dict(own_field.metadata[_KEY])
+    for name in names:
+        declared_field = fields_by_name[name]
+        declaration = dict(declared_field.metadata[_KEY])
         if declaration["plain_kind"] is None:
             declaration["plain_kind"] = kinds[name]
         options[name] = SelectionOption(
-            name=name, kind=kinds[name], default=own_field.default, **declaration
+            name=name, kind=kinds[name], default=declared_field.default, **declaration
         )
     return options

@@ -1,8 +1,8 @@
 """The fields that the pydantic classes of all frameworks share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     SkipValidation,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -17,7 +18,12 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from spscanner_rag.results import Selection
-from spscanner_rag.results.selection import SELECTION_OPTIONS, Order
+from spscanner_rag.results.selection import (
+    SELECTION_OPTIONS,
+    SELECTION_RULES,
+    Order,
+    SelectionRules,
+)
 from spscanner_rag.retrieval.hidden_token import hide_token
 from spscanner_rag.retrieval.model_budget import Prompt
 from spscanner_rag.retrieval.scorer_choice import ScorerChoice
@@ -26,11 +32,8 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.token_counts import budget_counter
 
 
-class ScanFields(BaseModel):
-    """Which model scores, which sentences are selected, and what is returned.
-
-    A subclass names in `limits` its fields for the maximum number of sentences.
-    """
+class _ModelFields(BaseModel):
+    """Which model scores."""
 
     model_config = ConfigDict(
         arbitrary_types_allowed=True,
@@ -39,13 +42,6 @@ class ScanFields(BaseModel):
         protected_namespaces=(),
         use_attribute_docstrings=True,
     )
-
-    limits: ClassVar[tuple[str, str]]
-    """The fields with the maximum number of sentences, of all documents and of each."""
-
-    shared_by_copies: ClassVar[tuple[str, ...]] = ("scanner", "scorer")
-    """The fields whose values deep copies share: weights should not be in memory
-    twice."""
 
     model: str | Path | None = None
     """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no
@@ -74,12 +70,44 @@ class ScanFields(BaseModel):
     A ``token`` among them is never shown, stored or pickled.
     """
 
+    @field_validator("device", "dtype", mode="before")
+    @classmethod
+    def _as_name(cls, value: object) -> object:
+        return str(value).removeprefix("torch.")  # also accepts torch's own objects
+
+
+def _rule_fields() -> dict[str, Any]:
+    """The fields of `SelectionRules` for pydantic; `Selection` checks their values."""
+    fields: dict[str, Any] = {}
+    for name, rule in SELECTION_RULES.items():
+        declared = Field(default=rule.default, description=rule.meaning)
+        fields[name] = (SkipValidation[rule.kind], declared)  # type: ignore[misc, name-defined]
+    return fields
+
+
+if not TYPE_CHECKING:
+    _RuleFields = create_model("_RuleFields", __base__=_ModelFields, **_rule_fields())
+else:
+
+    class _RuleFields(SelectionRules, _ModelFields):
+        """The rules of a selection, as type checkers and the API reference see them."""
+
+
+class ScanFields(_RuleFields):
+    """Which model scores, which sentences are selected, and what is returned.
+
+    A subclass names in `limits` its fields for the maximum number of sentences.
+    """
+
+    limits: ClassVar[tuple[str, str]]
+    """The fields with the maximum number of sentences, of all documents and of each."""
+
+    shared_by_copies: ClassVar[tuple[str, ...]] = ("scanner", "scorer")
+    """The fields whose values deep copies share: weights should not be in memory
+    twice."""
+
     threshold: SkipValidation[float | None] = None
     """Minimum score, from 0 to 1, inclusive; None for no limit."""
-
-    require_answer: SkipValidation[float | None] = None
-    """Minimum probability that a document answers the question, from 0 to 1; others
-    give no results."""
 
     max_tokens: SkipValidation[int | None] = None
     """Token budget of all results together, with the metadata that LlamaIndex sends
@@ -111,10 +139,6 @@ class ScanFields(BaseModel):
     """Below 1, sentences that repeat better ones are passed over; see
     `ScanResult.select`."""
 
-    always_keep: SkipValidation[Sequence[str] | Callable[[str], bool] | None] = None
-    """Regular expressions, or a function: sentences that match are also kept,
-    whatever their score."""
-
     batch_size: int = Field(default=64, ge=1, strict=True)
     """Number of documents given to the scorer at a time."""
 
@@ -127,11 +151,6 @@ class ScanFields(BaseModel):
 
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage with each result."""
-
-    @field_validator("device", "dtype", mode="before")
-    @classmethod
-    def _as_name(cls, value: object) -> object:
-        return str(value).removeprefix("torch.")  # also accepts torch's own objects
 
     @model_validator(mode="after")
     def _check(self) -> Self:
