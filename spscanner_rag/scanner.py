@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, local_folder
 from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
 from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
@@ -28,15 +31,24 @@ from spscanner_rag.scan.devices import (
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.options import check_options
 from spscanner_rag.scan.pipeline import Pipeline, check_text
+from spscanner_rag.scan.prepared_arrays import (
+    indexed_from_arrays,
+    preparation_of,
+    prepared_to_arrays,
+)
 from spscanner_rag.scan.prepared_document import Document, PreparedDocument
 from spscanner_rag.scan.reading import Reading
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import (
     Cancelled,
+    PreparedText,
     Progress,
+    Read,
     ScanCancelled,
     Scorer,
     UnitScores,
+    check_read,
+    refuse_share,
     unit_name_of,
 )
 from spscanner_rag.system.threads import use_threads
@@ -107,6 +119,7 @@ class Scanner(Scorer):
         if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
+        self.read: Read = "auto"
         self.segment_tokens = min(
             segment_tokens or default_segment_tokens(self.device.type, model.config),
             model.kernels.most_tokens(model.config),
@@ -117,7 +130,11 @@ class Scanner(Scorer):
             segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
         self.pipeline = Pipeline(
-            model, self.reading, self.window_tokens, self.segment_tokens
+            model,
+            self.reading,
+            self.window_tokens,
+            self.segment_tokens,
+            checkpoint.source,
         )
 
     @classmethod
@@ -294,6 +311,7 @@ class Scanner(Scorer):
         query: str,
         text: Document,
         *,
+        read: Read = "auto",
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> ScanResult:
@@ -307,6 +325,12 @@ class Scanner(Scorer):
             The whole document, of any length. A document from
             `spscanner_rag.files.read` is cut into sentences with regard to its
             headings, fences and tables. What `prepare` returned takes less time.
+        read : "auto", "all" or float, default "auto"
+            What the token reader reads: the whole text, or a share of its tokens from
+            0 to 1, around the sentences that the checkpoint's sentence scan finds
+            likeliest. The others get the scan's logits. "auto" reads all of a text of
+            up to 4,096 tokens, of a checkpoint without a sentence scan, and with
+            ``window_tokens``; else a share of 0.2.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
@@ -323,7 +347,8 @@ class Scanner(Scorer):
         ValueError
             If the query is blank, longer than a window, or longer than both
             `LONGEST_QUESTION` and the text, which means that the two were probably
-            swapped.
+            swapped. If ``read`` is none of its values, or a share for a checkpoint
+            without a sentence scan.
         TypeError
             If query or text is neither a string nor such a document.
         ScanCancelled
@@ -341,7 +366,7 @@ class Scanner(Scorer):
         'Ann signed the treaty in May.'
         """
         (result,) = self.scan_many(
-            [(query, text)], progress=progress, cancelled=cancelled
+            [(query, text)], read=read, progress=progress, cancelled=cancelled
         )
         return result
 
@@ -351,6 +376,7 @@ class Scanner(Scorer):
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
+        read: Read = "auto",
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[ScanResult]:
@@ -375,6 +401,8 @@ class Scanner(Scorer):
         collection : CollectionIndex, optional
             The words of a larger collection that the texts belong to, instead of
             ``together``.
+        read : "auto", "all" or float, default "auto"
+            As for `scan`. Texts of a collection share what is read for a question.
         progress, cancelled : callable, optional
             As for `scan`.
 
@@ -389,21 +417,24 @@ class Scanner(Scorer):
         [2, 1]
         """
         requests = [self.pipeline.request_of(pair) for pair in pairs]
-        return self._results(requests, Meter(progress, cancelled), collection, together)
+        return self._results(
+            requests, Meter(progress, cancelled), read, collection, together
+        )
 
     def _results(
         self,
         requests: Sequence[ScanRequest],
         meter: Meter,
+        read: Read,
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> list[ScanResult]:
         # from the tokenizer, so that results do not keep the model in memory
         counter = token_counter(self.checkpoint.tokenizer)
-        return [
-            scored.result(counter)
-            for scored in self.pipeline.run(requests, meter, collection, together)
-        ]
+        scored_texts = self.pipeline.run(
+            requests, meter, collection, together, check_read(read)
+        )
+        return [scored.result(counter) for scored in scored_texts]
 
     def rank(
         self,
@@ -412,6 +443,7 @@ class Scanner(Scorer):
         top_k: int | None = None,
         *,
         aggregation: Aggregation = "max",
+        read: Read = "auto",
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[RankedDocument]:
@@ -428,6 +460,8 @@ class Scanner(Scorer):
         aggregation : str, default "max"
             How a document's score is computed from its sentences' logits; see
             `ScanResult.document_score`.
+        read : "auto", "all" or float, default "auto"
+            As for `scan_many`.
 
         Examples
         --------
@@ -451,7 +485,7 @@ class Scanner(Scorer):
         check_aggregation(aggregation)
         requests = [self.pipeline.request_on(query, text) for text in documents]
         results = self._results(
-            requests, Meter(progress, cancelled), None, together=True
+            requests, Meter(progress, cancelled), read, None, together=True
         )
         return rank_results(results, aggregation)[:top_k]
 
@@ -505,10 +539,92 @@ class Scanner(Scorer):
             self.pipeline.request(query, text, units) for query, text, units in requests
         ]
         meter = Meter(progress, cancelled)
-        return [
-            UnitScores(scored.logits, scored.answerable)
-            for scored in self.pipeline.run(checked, meter, collection, together)
-        ]
+        return self._unit_scores(checked, meter, collection, together)
+
+    def score_prepared(
+        self,
+        query: str,
+        texts: Sequence[PreparedText],
+        *,
+        collection: CollectionIndex | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[UnitScores]:
+        """Score the units of documents that `prepare` or `restore` returned.
+
+        Errors are those of `scan`.
+        """
+        requests = [self.pipeline.request_on(query, text) for text in texts]
+        return self._unit_scores(requests, Meter(None, cancelled), collection)
+
+    def _unit_scores(
+        self,
+        requests: Sequence[ScanRequest],
+        meter: Meter,
+        collection: CollectionIndex | None,
+        together: bool = False,
+    ) -> list[UnitScores]:
+        scored_texts = self.pipeline.run(
+            requests, meter, collection, together, self.read
+        )
+        return [UnitScores(text.logits, text.answerable) for text in scored_texts]
+
+    def with_read(self, read: Read) -> Scanner:
+        """Return a scanner of the same model, for which units are scored with ``read``.
+
+        `scan`, `scan_many` and `rank` have the option themselves.
+
+        Parameters
+        ----------
+        read : "auto", "all" or float
+            As for `scan`, with its errors.
+        """
+        checked = check_read(read)
+        if self.reading.sentence_scan is None:
+            refuse_share(checked, self.checkpoint.source)
+        scanner = copy.copy(self)
+        scanner.read = checked
+        return scanner
+
+    @cached_property
+    def preparation(self) -> str | None:
+        """A digest of everything that decides what `prepare` makes of a text.
+
+        None with a segmenter of the caller's, which may cut as it likes.
+        """
+        return preparation_of(self.reading)
+
+    def arrays_of(self, prepared: PreparedText) -> dict[str, NDArray[Any]]:
+        """Return what a folder keeps of a prepared document, for `restore`."""
+        if not isinstance(prepared, PreparedDocument):
+            raise TypeError(
+                f"prepared is {type(prepared).__name__}; expected what this scanner's"
+                " prepare(text) returned"
+            )
+        return prepared_to_arrays(prepared.indexed)
+
+    def restore(
+        self,
+        text: str,
+        arrays: Mapping[str, NDArray[Any]],
+        vectors: SentenceVectors | None = None,
+    ) -> PreparedDocument:
+        """Return a prepared document from its `arrays_of`, without preparing it.
+
+        Raises
+        ------
+        ValueError
+            For arrays that do not fit together, or do not fit the text.
+        """
+        indexed = indexed_from_arrays(text, arrays, lexical=self.reading.lexical)
+        if self.meaning is None:
+            vectors = None
+        elif vectors is None or len(vectors.rows) != len(indexed.units):
+            raise ValueError("the prepared text has other sentences than its vectors")
+        ids = indexed.input_ids
+        n_known = self.checkpoint.model.config.vocab_size
+        if len(ids) and not 0 <= ids.min() <= ids.max() < n_known:
+            raise ValueError("the prepared text has tokens that the model does not")
+        return PreparedDocument(text, (), indexed, vectors, None, self.reading)
 
     @property
     def meaning(self) -> Meaning | None:

@@ -5,10 +5,11 @@ numpy.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,19 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # most scorers need neither torch nor a stemmer
     from spscanner_rag.encoder.meaning import Meaning
+    from spscanner_rag.encoder.sentence_vectors import SentenceVectors
     from spscanner_rag.lexical.collection_index import CollectionIndex
+    from spscanner_rag.lexical.words import TextWords
 
 Request = tuple[str, str, Sequence[Unit]]
 """A query, a text, and the units of the text to score."""
 
 Progress = Callable[[int, int], None]
 """Called with (tokens done, total tokens known so far)."""
+
+Read = Literal["auto", "all"] | float
+"""What a token reader reads of a text: everything, a share of its tokens from 0 to 1,
+or "auto", what loses nothing; see `Scanner.scan`."""
 
 Cancelled = Callable[[], bool]
 """Called between steps of the work; if it returns True, the work stops with
@@ -70,6 +77,52 @@ def check_query(query: object, name: str = "query") -> str:
     return str(query)
 
 
+def check_read(read: object) -> Read:
+    """Return the option ``read``, or raise an error that says what is expected.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a string nor a number.
+    ValueError
+        For another string, or a number that is not from 0 to 1.
+
+    Examples
+    --------
+    >>> from spscanner_rag.scorers import check_read
+    >>> check_read(0.2)
+    0.2
+    >>> check_read("half")
+    Traceback (most recent call last):
+    ValueError: read: got 'half'; expected "auto", "all" or a share from 0 to 1
+    """
+    expected = 'expected "auto", "all" or a share from 0 to 1'
+    if isinstance(read, str):
+        if read == "auto":
+            return "auto"
+        if read == "all":
+            return "all"
+        raise ValueError(f"read: got {read!r:.60}; {expected}")
+    if type(read) not in (int, float):
+        raise TypeError(f"read: got {type(read).__name__}; {expected}")
+    share = float(read)  # type: ignore[arg-type]
+    if not 0 <= share <= 1:
+        raise ValueError(f"read: got {read!r:.60}; {expected}")
+    return share
+
+
+def refuse_share(read: Read, source: str) -> None:
+    """Raise ``ValueError`` for a share, of a scorer without a sentence scan.
+
+    ``source`` is the name of the scorer or its checkpoint.
+    """
+    if isinstance(read, float) and read < 1:
+        raise ValueError(
+            f"read: got {read:g} for {source}, which has no sentence scan to choose"
+            ' what is read; expected "auto" or "all"'
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitScores:
     """What a scorer says of one text.
@@ -85,6 +138,82 @@ class UnitScores:
 
     logits: NDArray[np.float32]
     answerable: float | None = None
+
+
+class PreparedText(Protocol):
+    """A text with what a scorer needs again for the next query on it.
+
+    `Scorer.prepare` makes it, for that scorer alone. It never changes.
+    """
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        ...
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """What gets a score, in the order of the text."""
+        ...
+
+    @property
+    def words(self) -> "TextWords":
+        """The words of the units."""
+        ...
+
+    @property
+    def vectors(self) -> "SentenceVectors | None":
+        """The vector of every unit, if the scorer has an encoder."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of memory it takes, its text included."""
+        ...
+
+
+_UNIT_BYTES = 200  # of memory, without its text
+
+
+@dataclass(frozen=True, eq=False)
+class CutText:
+    """A text that is only cut into units, which is all that most scorers prepare.
+
+    Parameters
+    ----------
+    text : str
+        The whole text.
+    units : sequence of Unit
+        What gets a score, in the order of the text.
+
+    Examples
+    --------
+    >>> from spscanner_rag.scorers import CutText
+    >>> from spscanner_rag.text.units import Unit
+    >>> CutText("It rained.", [Unit(0, 10, "It rained.")]).words.vocabulary
+    ['it', 'rained']
+    """
+
+    text: str
+    units: Sequence[Unit]
+
+    @property
+    def words(self) -> "TextWords":
+        """The words of the units, indexed at each call."""
+        from spscanner_rag.lexical.words import index_words
+
+        return index_words([unit.model_text for unit in self.units])
+
+    @property
+    def vectors(self) -> "SentenceVectors | None":
+        """None: nothing is encoded."""
+        return None
+
+    @cached_property
+    def nbytes(self) -> int:
+        """About how many bytes of memory it takes, its text included."""
+        total = getsizeof(self.text) + _UNIT_BYTES * len(self.units)
+        return total + sum(getsizeof(unit.model_text) for unit in self.units)
 
 
 class Scorer(ABC):
@@ -162,6 +291,127 @@ class Scorer(ABC):
             stop_if(cancelled, "between two texts")
             scores.append(UnitScores(self.score_units(query, text, units)))
         return scores
+
+    def prepare(
+        self,
+        text: str,
+        *,
+        units: Sequence[Unit] | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> PreparedText:
+        """Prepare a text for any number of queries.
+
+        The default cuts it into units, unless there are ``units``, and does no more.
+        What it returns is for `score_prepared` of this scorer. A scorer whose prepared
+        texts hold more can also write them to a folder, with `preparation`,
+        `arrays_of` and `restore`.
+
+        Parameters
+        ----------
+        text : str
+            The whole document.
+        units : sequence of Unit, optional
+            What gets a score. Default: those of `units_of`.
+        cancelled : callable, optional
+            Called between steps; True stops the work with `ScanCancelled`.
+
+        Examples
+        --------
+        >>> from spscanner_rag.baselines.bm25 import BM25
+        >>> bm25 = BM25()
+        >>> log = bm25.prepare("Ships came every week. Ann signed the treaty.")
+        >>> for query in ("Which ships?", "Who signed?"):
+        ...     (scores,) = bm25.score_prepared(query, [log])
+        ...     print(log.units[scores.logits.argmax()].model_text.strip())
+        Ships came every week.
+        Ann signed the treaty.
+        """
+        return CutText(text, self.units_of(text) if units is None else units)
+
+    def score_prepared(
+        self,
+        query: str,
+        texts: Sequence[PreparedText],
+        *,
+        collection: "CollectionIndex | None" = None,
+        cancelled: Cancelled = never,
+    ) -> list[UnitScores]:
+        """Score the units of texts that were prepared, each of at least one unit.
+
+        The scores are those of `score_units_many`, which the default calls, as are
+        ``collection`` and ``cancelled``.
+
+        Parameters
+        ----------
+        query : str
+            The question; not empty.
+        texts : sequence of PreparedText
+            What `prepare` returned for each text.
+        """
+        requests = [(query, text.text, text.units) for text in texts]
+        return self.score_units_many(
+            requests, collection=collection, cancelled=cancelled
+        )
+
+    def with_read(self, read: Read) -> Self:
+        """Return this scorer with another option ``read`` for the texts that it scores.
+
+        Parameters
+        ----------
+        read : "auto", "all" or float
+            As for `Scanner.scan`. A scorer without a sentence scan reads everything.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another value, or a share if there is no sentence scan.
+        """
+        refuse_share(check_read(read), type(self).__name__)
+        return self
+
+    @property
+    def preparation(self) -> str | None:
+        """A digest of everything that decides what `prepare` makes of a text.
+
+        None if prepared texts are not worth keeping in a folder.
+        """
+        return None
+
+    def arrays_of(self, prepared: PreparedText) -> dict[str, NDArray[Any]]:
+        """Return what a folder keeps of a prepared text, without text and vectors.
+
+        Each array has one dimension, and for all texts the same names and types.
+        It is called only if there is a `preparation`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has a preparation but no arrays_of"
+        )
+
+    def restore(
+        self,
+        text: str,
+        arrays: Mapping[str, NDArray[Any]],
+        vectors: "SentenceVectors | None" = None,
+    ) -> PreparedText:
+        """Return the prepared text that `arrays_of` was called with.
+
+        Parameters
+        ----------
+        text : str
+            The whole document.
+        arrays : mapping
+            What `arrays_of` returned for it, by a scorer with this `preparation`.
+        vectors : SentenceVectors, optional
+            Those of its units, if the scorer has an encoder.
+
+        Raises
+        ------
+        ValueError
+            For arrays that do not fit together, or do not fit the text.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has a preparation but no restore"
+        )
 
     def units_of(self, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
         """Cut a text into the units that this scorer ranks, by default sentences.
@@ -347,17 +597,55 @@ def score_batch(
         scores = scorer.score_units_many(
             filled, collection=collection, cancelled=cancelled
         )
-    if len(scores) != len(filled):
+    return _checked_batch(scorer, scores, [len(units) for _, _, units in requests])
+
+
+def score_prepared_batch(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[PreparedText],
+    cancelled: Cancelled = never,
+    collection: "CollectionIndex | None" = None,
+) -> list[UnitScores]:
+    """Do as `score_batch`, on texts that the scorer has prepared.
+
+    Examples
+    --------
+    >>> from spscanner_rag.baselines.bm25 import BM25
+    >>> from spscanner_rag.scorers import score_prepared_batch
+    >>> bm25 = BM25()
+    >>> texts = [bm25.prepare("Ann signed the treaty. It rained."), bm25.prepare("")]
+    >>> scores = score_prepared_batch(bm25, "Who signed?", texts)
+    >>> [len(scores_of_text.logits) for scores_of_text in scores]
+    [2, 0]
+    """
+    filled = [text for text in texts if text.units]
+    if collection is not None and not scorer.uses_collection:
+        collection = None
+    scores: list[UnitScores] = []
+    if filled:
+        scores = scorer.score_prepared(
+            query, filled, collection=collection, cancelled=cancelled
+        )
+    return _checked_batch(scorer, scores, [len(text.units) for text in texts])
+
+
+def _checked_batch(
+    scorer: Scorer, scores: Sequence[object], unit_counts: Sequence[int]
+) -> list[UnitScores]:
+    """The scores of all texts, from those of the texts that have units."""
+    n_filled = sum(1 for n_units in unit_counts if n_units)
+    if len(scores) != n_filled:
         raise ValueError(
             f"{type(scorer).__name__}.score_units_many returned {len(scores)} results"
-            f" for {len(filled)} texts; expected one for each"
+            f" for {n_filled} texts; expected one for each"
         )
     scores_of_filled = iter(scores)
     nothing = UnitScores(np.zeros(0, np.float32), 0.0 if scorer.says_answers else None)
     checked = []
-    for _, _, units in requests:
-        if units:
-            checked.append(checked_scores(scorer, next(scores_of_filled), len(units)))
+    for n_units in unit_counts:
+        if n_units:
+            checked.append(checked_scores(scorer, next(scores_of_filled), n_units))
         else:
             checked.append(nothing)
     return checked

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from sys import getsizeof
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spscanner_rag.lexical.words import TextWords, index_words
+from spscanner_rag.text.sentence_marks import sentence_marks
 from spscanner_rag.text.tokenization import TokenizedText
 
 _OBJECT_BYTES = 128  # of a unit without its text, or of a list of a few numbers
@@ -22,6 +26,16 @@ class IndexedText(TokenizedText):
         """The words of the units."""
         return index_words(self.sentences, fold=False)  # they are folded already
 
+    @cached_property
+    def marks(self) -> NDArray[np.float32]:
+        """The marks of the units: (units, marks)."""
+        return sentence_marks(self.sentences)
+
+    @property
+    def unit_tokens(self) -> NDArray[np.int64]:
+        """How many tokens the reader reads for each unit: (units,)."""
+        return np.diff(self.unit_ends, prepend=-1)
+
     @property
     def sentences(self) -> list[str]:
         """The texts of the units, as an encoder reads them."""
@@ -35,6 +49,8 @@ class IndexedText(TokenizedText):
         for array in (self.input_ids, self.token_starts, self.token_ends):
             total += array.nbytes
         total += self.unit_ends.nbytes
+        if "marks" in vars(self):
+            total += self.marks.nbytes
         if "words" in vars(self):
             total += _bytes_of_words(self.words)
         return total

@@ -19,9 +19,14 @@ from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.passes import in_runs
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.query_on_text import QueryOnText
+from spscanner_rag.scan.read_share import (
+    SentenceRange,
+    likeliest_stretches,
+    token_budget,
+)
 from spscanner_rag.scan.reading import Reading, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
-from spscanner_rag.scorers import check_query
+from spscanner_rag.scorers import Read, check_query, refuse_share
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import encode_question
@@ -38,12 +43,16 @@ class ScannedText(NamedTuple):
     indexed: IndexedText
     logits: NDArray[np.float32]
     answerable: float | None = None
+    tokens_read: int | None = None  # None: all
 
     def result(self, count_tokens: CountTokens) -> ScanResult:
         """The result for users.
 
         ``count_tokens`` counts tokens for its budgets.
         """
+        tokens_read = self.tokens_read
+        if tokens_read is None:
+            tokens_read = len(self.indexed.input_ids)
         return ScanResult(
             self.request.query,
             self.request.text,
@@ -51,7 +60,7 @@ class ScannedText(NamedTuple):
             self.indexed.ends,
             self.logits,
             count_tokens,
-            tokens_read=len(self.indexed.input_ids),
+            tokens_read=tokens_read,
             answerable=self.answerable,
             document=self.request.document,
         )
@@ -62,10 +71,29 @@ class _Matched(NamedTuple):
 
     request: ScanRequest
     query_on_text: QueryOnText
+    # what is read of the text; None: all of it
+    stretches: Sequence[SentenceRange] | None = None
 
     @property
     def n_tokens(self) -> int:
-        return len(self.query_on_text.text.input_ids)
+        """How many tokens of the text are read."""
+        text = self.query_on_text.text
+        if self.stretches is None:
+            return len(text.input_ids)
+        unit_tokens = text.unit_tokens
+        return sum(
+            int(unit_tokens[first : last + 1].sum()) for first, last in self.stretches
+        )
+
+    @property
+    def is_read(self) -> NDArray[np.bool_] | None:
+        """Which units are read, (units,); None: all of them."""
+        if self.stretches is None:
+            return None
+        mask = np.zeros(len(self.query_on_text.text.units), bool)
+        for first, last in self.stretches:
+            mask[first : last + 1] = True
+        return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +105,7 @@ class Pipeline:
     # Longer texts are read in half-overlapping windows of this many tokens.
     window_tokens: int | None
     segment_tokens: int  # per forward pass
+    source: str = "at hand"  # the checkpoint, as the caller named it
 
     def request(
         self, query: object, text: object, units: Sequence[Unit] | None = None
@@ -141,23 +170,65 @@ class Pipeline:
         meter: Meter,
         collection: CollectionIndex | None = None,
         together: bool = False,
+        read: Read = "auto",
     ) -> Generator[ScannedText, None, None]:
         """Yield the logits of every request, in order.
 
-        Consecutive requests on one text prepare it once.
+        Consecutive requests on one text prepare it once. Of texts of a collection, the
+        likeliest sentences of all are read.
         """
+        if self.reading.sentence_scan is None:
+            refuse_share(read, self.source)
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
             requests = self.counted_together(requests, meter)
         matched_requests = self._matched(requests, meter)
+        if together or collection is not None:
+            planned = iter(self._planned_together(list(matched_requests), read))
+        else:
+            planned = (
+                self._planned_together([matched], read)[0]
+                for matched in matched_requests
+            )
         for run in in_runs(
-            matched_requests, lambda matched: matched.n_tokens, self.segment_tokens
+            planned, lambda request: request.n_tokens, self.segment_tokens
         ):
             scores = self._scores(run, meter)
-            for matched, (logits, answerable) in zip(run, scores, strict=True):
-                indexed = matched.query_on_text.text
-                yield ScannedText(matched.request, indexed, logits, answerable)
+            for request, (logits, answerable) in zip(run, scores, strict=True):
+                yield ScannedText(
+                    request.request,
+                    request.query_on_text.text,
+                    logits,
+                    answerable,
+                    request.n_tokens,
+                )
+
+    def _planned_together(
+        self, matched_requests: Sequence[_Matched], read: Read
+    ) -> list[_Matched]:
+        """Choose what is read of texts of which the same is asked."""
+        if self.reading.sentence_scan is None or self.window_tokens is not None:
+            return list(matched_requests)
+        planned = list(matched_requests)
+        numbers_by_query: dict[str, list[int]] = {}
+        for number, matched in enumerate(matched_requests):
+            numbers_by_query.setdefault(matched.request.query, []).append(number)
+        for numbers in numbers_by_query.values():
+            texts = [matched_requests[number].query_on_text for number in numbers]
+            n_tokens = sum(len(text.text.input_ids) for text in texts)
+            budget = token_budget(read, n_tokens)
+            if budget is None:
+                continue
+            likelihoods = []
+            for text in texts:
+                assert text.likelihoods is not None
+                likelihoods.append(text.likelihoods)
+            unit_tokens = [text.text.unit_tokens for text in texts]
+            stretches_by_text = likeliest_stretches(likelihoods, unit_tokens, budget)
+            for number, stretches in zip(numbers, stretches_by_text, strict=True):
+                planned[number] = planned[number]._replace(stretches=stretches)
+        return planned
 
     def _matched(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -230,7 +301,12 @@ class Pipeline:
         self, run: list[_Matched], meter: Meter
     ) -> Iterator[tuple[NDArray[np.float32], float | None]]:
         """Yield the logits of each text, (units,), and how likely it answers."""
-        windows_by_text = [self._windows(matched.query_on_text.text) for matched in run]
+        windows_by_text = []
+        for matched in run:
+            windows = matched.stretches
+            if windows is None:
+                windows = self._windows(matched.query_on_text.text)
+            windows_by_text.append(windows)
         sequences: list[TokenSequence] = []
         for matched, windows in zip(run, windows_by_text, strict=True):
             for first, last in windows:
@@ -243,7 +319,7 @@ class Pipeline:
             parts = [next(logits_of_sequences) for _ in windows]
             query_on_text = matched.query_on_text
             averaged = average_logits(windows, parts, len(query_on_text.text.units))
-            logits = query_on_text.logits(averaged)
+            logits = query_on_text.logits(averaged, matched.is_read)
             if self.reading.meaning is None or query_on_text.cosines is None:
                 yield logits, None
             else:

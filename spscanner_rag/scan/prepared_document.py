@@ -6,6 +6,7 @@ from functools import cached_property
 from sys import getsizeof
 
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.lexical.words import TextWords
 from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.text.blocks import Block, StructuredText
@@ -58,6 +59,11 @@ class PreparedDocument:
     def units(self) -> Sequence[Unit]:
         """What gets a score, in the order of the text."""
         return self.indexed.units
+
+    @property
+    def words(self) -> TextWords:
+        """The words of the units."""
+        return self.indexed.words
 
     @property
     def n_tokens(self) -> int:

@@ -41,13 +41,36 @@ class QueryOnText:
     # (units,) of the question and a unit; None without an encoder
     cosines: NDArray[np.float32] | None = None
     weights: MeaningWeights | None = None  # of the cosines
+    # (units,) the logits of a sentence scan; None without one
+    estimates: NDArray[np.float32] | None = None
 
-    def logits(self, model_logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The units' final logits, from those of the model, each (units,)."""
+    def logits(
+        self,
+        model_logits: NDArray[np.float32],
+        is_read: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float32]:
+        """The units' final logits, from those of the model, each (units,).
+
+        A unit that the model has not read, by ``is_read`` (units,), gets its estimate.
+        """
         if self.cosines is None or self.weights is None:
             return model_logits + np.float32(self.offset)
-        offset = np.float32(self.weights.texts * self.offset)
-        return self.weights.logits(model_logits, self.cosines) + offset
+        logits = self.weights.logits(model_logits, self.cosines, self.estimates)
+        if is_read is not None and self.estimates is not None:
+            logits = np.where(is_read, logits, self.estimates)
+        return logits + self._meaning_offset
+
+    @property
+    def likelihoods(self) -> NDArray[np.float32] | None:
+        """Estimates that are comparable within a collection: (units,)."""
+        if self.estimates is None:
+            return None
+        return self.estimates + self._meaning_offset
+
+    @property
+    def _meaning_offset(self) -> np.float32:
+        assert self.weights is not None
+        return np.float32(self.weights.texts * self.offset)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Lay out the question before the tokens of units ``first`` to ``last``.

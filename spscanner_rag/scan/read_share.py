@@ -5,14 +5,12 @@ the likeliest sentences, each with some before and after it.
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-Read = Literal["auto", "all"] | float
-"""What the token reader reads: everything, a share of the tokens from 0 to 1, or what
-`AUTO_SHARE` and `SHORT_TOKENS` say."""
+from spscanner_rag.scorers import Read
 
 AUTO_SHARE: Final = 0.2
 """The share that "auto" reads of a long text."""
@@ -24,49 +22,6 @@ _BEFORE: Final = 4  # sentences that are read before a likely one
 _AFTER: Final = 2
 
 SentenceRange = tuple[int, int]  # the first and the last sentence of a stretch
-
-
-def check_read(read: object) -> Read:
-    """Return the option ``read``, or raise an error that says what is expected.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a string nor a number.
-    ValueError
-        For another string, or a number that is not from 0 to 1.
-
-    Examples
-    --------
-    >>> from spscanner_rag.scan.read_share import check_read
-    >>> check_read(0.2)
-    0.2
-    >>> check_read("half")
-    Traceback (most recent call last):
-    ValueError: read: got 'half'; expected "auto", "all" or a share from 0 to 1
-    """
-    expected = 'expected "auto", "all" or a share from 0 to 1'
-    if isinstance(read, str):
-        if read == "auto":
-            return "auto"
-        if read == "all":
-            return "all"
-        raise ValueError(f"read: got {read!r:.60}; {expected}")
-    if type(read) not in (int, float):
-        raise TypeError(f"read: got {type(read).__name__}; {expected}")
-    share = float(read)  # type: ignore[arg-type]
-    if not 0 <= share <= 1:
-        raise ValueError(f"read: got {read!r:.60}; {expected}")
-    return share
-
-
-def refuse_share(read: Read, source: str) -> None:
-    """Raise ``ValueError`` for a share, of a checkpoint without a sentence scan."""
-    if isinstance(read, float) and read < 1:
-        raise ValueError(
-            f"read: got {read:g} for the checkpoint {source}, which has no sentence"
-            ' scan to choose what is read; expected "auto" or "all"'
-        )
 
 
 def token_budget(read: Read, n_tokens: int) -> int | None:

@@ -13,15 +13,18 @@ from spscanner_rag.lexical.lexical_scores import LexicalStatistics, MatchOptions
 from spscanner_rag.lexical.match import match_query, query_features
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
 from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.query_on_text import QueryOnText
+from spscanner_rag.scan.sentence_features import sentence_features
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.sentence_marks import question_marks
 from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
 from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
@@ -49,6 +52,8 @@ class Reading:
     word_vectors: WordVectors | None = None
     # its cosines count in addition to the model's logits
     meaning: Meaning | None = None
+    # estimates logits before the model reads
+    sentence_scan: SentenceScan | None = None
 
     @classmethod
     def of(
@@ -63,6 +68,7 @@ class Reading:
             checkpoint.settings,
             checkpoint.word_vectors,
             checkpoint.meaning,
+            checkpoint.sentence_scan,
         )
 
     @property
@@ -225,8 +231,15 @@ class Reading:
             question_features = query_features(
                 query, starts, ends, match.query_idf, match.language
             )
+        estimates = None
+        if self.sentence_scan is not None and matched.cosines is not None:
+            features = sentence_features(
+                matched.cosines, match.scores, text.marks, question_marks(query)
+            )
+            estimates = self.sentence_scan.logits(features)
         return replace(
             matched,
+            estimates=estimates,
             match_classes=match.token_classes if self.settings.match else None,
             prior=match.scores if self.settings.prior else None,
             match_features=match.token_features,
