@@ -7,9 +7,10 @@ sentence, in linear time.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -122,7 +123,7 @@ class SentenceScan(nn.Module):
         return logits[..., 0]
 
     @torch.inference_mode()
-    def logits(self, features: Any) -> Any:  # noqa: ANN401 - arrays of numpy
+    def logits(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the logits of one text's sentences, (sentences,), float32.
 
         Parameters
@@ -130,9 +131,12 @@ class SentenceScan(nn.Module):
         features : array (sentences, features)
             Of all sentences of the text, in their order.
         """
+        if not len(features):
+            return np.zeros(0, np.float32)
         compute_in_forks()
         rows = torch.from_numpy(features)[None]
-        return self(rows)[0].float().numpy()
+        logits: NDArray[np.float32] = self(rows)[0].float().numpy()
+        return logits
 
     @classmethod
     def of(
