@@ -150,10 +150,13 @@ def _check_place(subject: str, path: Path) -> None:
             f"{subject}: got links that lead in a circle; expected a file: remove them"
         )
     if not target.parent.is_dir():
-        leads = f"got a link to {target}, and " if is_link else ""
+        folder = path.parent
+        leads = ""
+        if is_link:
+            folder = target.parent
+            leads = f"got a link to {target}, and "
         raise ValueError(
-            f"{subject}: {leads}there is no folder {target.parent}; expected one:"
-            " create it"
+            f"{subject}: {leads}there is no folder {folder}; expected one: create it"
         )
     place = path if is_special(path) else target.parent
     if not os.access(place, os.W_OK):

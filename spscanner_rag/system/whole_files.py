@@ -5,6 +5,7 @@ programs leave behind are removed later.
 """
 
 import errno
+import math
 import os
 import re
 import shutil
@@ -21,6 +22,8 @@ if sys.platform != "win32":
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
 """Names of unfinished files and checkpoint folders; no two programs use the same
 name."""
+
+_SECONDS_BETWEEN_TRIES = 0.01  # to get a lock
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -101,21 +104,41 @@ def fsync_file(path: Path) -> None:
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
+def one_at_a_time(folder: Path, seconds: float = math.inf) -> Iterator[None]:
     """Wait until nobody else is in such a block for the folder.
 
     On a system without such locks, do not wait. A kill releases the lock.
+    ``TimeoutError`` if somebody else is in it for ``seconds``.
     """
     if sys.platform == "win32":
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle, seconds)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, seconds: float) -> None:
+    """Lock an open folder, if its file system has locks."""
+    if seconds == math.inf:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    limit = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > limit:
+                raise TimeoutError("somebody else has the lock of a folder") from None
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+        except OSError:
+            return
+        else:
+            return
 
 
 @contextmanager

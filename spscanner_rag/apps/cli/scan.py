@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import typer
 
-from spscanner_rag.apps.cache import ReadCache, cache_folder
+from spscanner_rag.apps.cache import user_cache
 from spscanner_rag.apps.cli.declaring import grouped, option
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.model_options import ScannerOptions
@@ -131,7 +131,7 @@ def scan(
             " shows text only"
         )
     selection = chosen.of_form(output.form)
-    read_cache = ReadCache(cache_folder()) if cache else None
+    read_cache = user_cache() if cache else None
     model_files = computes.model_files(model)
     documents = output.read_documents(files, read_cache, progress, model_files)
     if output.form is OutputFormat.PDF:

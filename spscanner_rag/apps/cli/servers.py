@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spscanner_rag.apps.cache import ReadCache, cache_folder
+from spscanner_rag.apps.cache import user_cache
 from spscanner_rag.apps.cli.declaring import argument, grouped, option
 from spscanner_rag.apps.cli.model_options import ScannerOptions
 from spscanner_rag.apps.cli.shared_options import CACHE, MODEL
-from spscanner_rag.files.reading import read
+from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.system.install_hints import install_line
 
 if TYPE_CHECKING:
@@ -135,10 +135,10 @@ def mcp(
         raise ImportError(
             f"an MCP server needs {error.name}: {install_line('mcp')}"
         ) from error
-    read_cache = ReadCache(cache_folder()) if cache else None
+    read_cache = user_cache() if cache else None
     scanner = _ready(computes.scanner(model, cache=read_cache))
-    read_file = read_cache.read if read_cache else read
-    server = create_server(Library(scanner, folders, read_file))
+    read_content = read_cache.read_bytes if read_cache else read_bytes
+    server = create_server(Library(scanner, folders, read_content))
     if port is None:
         server.run()
     else:

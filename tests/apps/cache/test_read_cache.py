@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag import files
-from spscanner_rag.apps import cache as module
-from spscanner_rag.apps.cache import ReadCache, cache_folder
+from spscanner_rag.apps.cache import ReadCache, cache_folder, user_cache
+from spscanner_rag.apps.cache import read_cache as module
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
@@ -52,6 +52,10 @@ def entries(kept: ReadCache) -> list[Path]:
 
 def fail(*_: object) -> Any:
     raise AssertionError
+
+
+def fail_without_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_a_file_is_read_once(
@@ -144,26 +148,6 @@ def test_vectors_are_those_of_one_encoder_and_text(kept: ReadCache) -> None:
     assert kept.get("encoder", "another") is None
 
 
-def test_the_bound_drops_what_was_used_longest_ago(tmp_path: Path) -> None:
-    one = ReadCache(tmp_path / "one")
-    one.put("e", "0", vectors())
-    kept = ReadCache(tmp_path / "few", 3 * entries(one)[0].stat().st_size + 10)
-    for number, age in (("0", 3), ("1", 1), ("2", 2)):
-        before = set(kept.folder.iterdir()) if kept.folder.exists() else set()
-        kept.put("e", number, vectors())
-        (entry,) = set(kept.folder.iterdir()) - before
-        os.utime(entry, (age, age))
-    kept.put("e", "3", vectors())
-    assert [kept.get("e", str(number)) is not None for number in range(4)] == [
-        True,
-        False,
-        True,
-        True,
-    ]
-    kept.put("e", "4", vectors(10_000))  # larger than all of them together
-    assert len(entries(kept)) == 3
-
-
 def test_a_folder_that_cannot_be_written_keeps_nothing(
     tmp_path: Path, page: Path
 ) -> None:
@@ -180,6 +164,9 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SPSCANNER_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "spscanner"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", fail_without_home)
+    assert user_cache() is None
 
 
 def test_vectors_are_kept(
