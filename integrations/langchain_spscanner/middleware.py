@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from langchain_spscanner._tool_contents import texts_in, with_texts
 from langchain_spscanner.compressor import SPScannerCompressor
-from spscanner_rag.retrieval import install_line
+from spscanner_rag.retrieval import framed, install_line, quoted
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -56,7 +56,7 @@ class LongResult(NamedTuple):
         for sentence in sentences:
             start = sentence.metadata["start_index"]
             end = sentence.metadata["end_index"]
-            line = f"[{start}-{end}] {sentence.page_content}"
+            line = framed(f"[{start}-{end}] ", sentence.page_content)
             lines[sentence.metadata["text"]].append(line)
         whole_texts: dict[str, str] = {}
         shorter_texts = []
@@ -76,7 +76,8 @@ class LongResult(NamedTuple):
 
 
 def _handle(text: str) -> str:
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+    """128 bits of the text's digest, so that no other text has it."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _head(text: str, handle: str) -> str:
@@ -89,11 +90,14 @@ def _head(text: str, handle: str) -> str:
 class SPScannerToolCompressionMiddleware(AgentMiddleware[CompressedState, Any, Any]):
     """Cuts long tool results to the sentences that matter for the agent's question.
 
-    The sentences are verbatim, with their offsets. The whole text stays in the agent's
-    state, and so in its checkpoints; the tool ``read_tool_result`` reads it by the
-    handle printed above the sentences. The middleware cuts strings, text blocks, and
-    long strings within JSON, which stays JSON. It passes on all else unchanged: images
-    and other blocks, artifacts, errors, commands.
+    The sentences have their offsets, and are verbatim but for their frame: further
+    lines of a sentence begin with ``> ``, what looks like Markdown or HTML that acts
+    gets a backslash, and invisible characters become Python escapes. The whole text
+    stays in the agent's state, and so in its checkpoints; the tool ``read_tool_result``
+    reads it by the handle printed above the sentences, in the same frame. The
+    middleware cuts strings, text blocks, and long strings within JSON, which stays
+    JSON. It passes on all else unchanged: images and other blocks, artifacts, errors,
+    commands.
 
     Parameters
     ----------
@@ -236,4 +240,5 @@ def read_tool_result(handle: str, runtime: ToolRuntime, start: int = 0) -> str:
     more = ""
     if end < len(text):
         more = f"; continue with start={end}"
-    return f"[{start}-{end} of {len(text)} characters{more}]\n{text[start:end]}"
+    head = f"[{start}-{end} of {len(text)} characters{more}]"
+    return f"{head}\n{quoted(text[start:end])}"

@@ -28,6 +28,7 @@ from spscanner_rag.retrieval.read_bounds import ReadBounds
 from spscanner_rag.retrieval.scorer_choice import loading_options
 from spscanner_rag.retrieval.search import SentenceSearch
 from spscanner_rag.system.install_hints import import_extra, install_line
+from spscanner_rag.text.framing import framed, quoted
 
 if TYPE_CHECKING:
     from spscanner_rag.retrieval.retriever_fields import RetrieverFields
@@ -49,6 +50,7 @@ __all__ = [
     "SentenceSearch",
     "check_json",
     "copied_metadata",
+    "framed",
     "import_extra",
     "install_line",
     "is_random_id",
@@ -56,6 +58,7 @@ __all__ = [
     "loading_options",
     "page_label",
     "page_number",
+    "quoted",
     "result_metadata",
     "share_text",
     "without_token",

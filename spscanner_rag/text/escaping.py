@@ -3,12 +3,14 @@
 Invisible characters become Python escapes, and markup and formulas plain text.
 Everything that writes text of a document, or a name from a file or a command line, uses
 one of these: `one_line` or `unbroken` for a terminal, `escaped` for HTML,
-`markdown_text`, `markdown_code`, `csv_cell`. JSON is written in ASCII by
+`markdown_text`, `markdown_code`, `csv_cell`. What a language model gets is framed by
+`spscanner_rag.text.framing`. JSON is written in ASCII by
 ``json.dumps``. A test calls every writer with hostile names.
 """
 
 import html
 import re
+from collections.abc import Callable
 from contextlib import suppress
 
 # Characters that a terminal or a page would act on instead of showing: control
@@ -46,8 +48,12 @@ def visible(text: str) -> str:
     >>> print(visible("a \x1b[31mred\u200b word"))
     a \x1b[31mred\u200b word
     """
-    text = text.replace("\r\n", "\n")
-    return _UNSHOWABLE.sub(lambda match: escape_of(match[0]), text)
+    return with_invisible(text.replace("\r\n", "\n"), escape_of)
+
+
+def with_invisible(text: str, escape: Callable[[str], str]) -> str:
+    """Replace each invisible character but tabs and line feeds by its escape."""
+    return _UNSHOWABLE.sub(lambda match: escape(match[0]), text)
 
 
 def escaped(text: str) -> str:

@@ -132,7 +132,7 @@ async def test_the_rest_is_read_by_its_handle_from_a_checkpoint(how: str) -> Non
     )
     assert (
         rest.text
-        == f"[{START}-{len(REPORT)} of {len(REPORT)} characters]\n{REPORT[START:]}"
+        == f"[{START}-{len(REPORT)} of {len(REPORT)} characters]\n> {REPORT[START:]}"
     )
     unknown = await ask("What?", call("read_tool_result", 3, handle="none"))
     assert unknown.status == "error"
