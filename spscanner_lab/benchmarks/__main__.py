@@ -9,6 +9,7 @@ from spscanner_lab.benchmarks import (
     corpus,
     house,
     import_time,
+    later_questions,
     long_documents,
     rerankers,
     serve,
@@ -16,7 +17,16 @@ from spscanner_lab.benchmarks import (
 )
 from spscanner_lab.benchmarks.report import describe_run, print_report
 
-MODULES = (speed, rerankers, long_documents, import_time, corpus, serve, house)
+MODULES = (
+    speed,
+    later_questions,
+    rerankers,
+    long_documents,
+    import_time,
+    corpus,
+    serve,
+    house,
+)
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """The scores of held-out questions, on which the weights of an encoder are fitted."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.evidence.sampling import by_document, sample_questions
 from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
 from spscanner_rag.results.coverage import Spans, relevant_units
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.reading import Reading
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.folding import fold_units
 
 
 class ScoredQuestion(NamedTuple):
@@ -24,6 +27,8 @@ class ScoredQuestion(NamedTuple):
     relevant: NDArray[np.bool_]
     query: str = ""
     sentences: Sequence[str] = ()
+    # logits of a sentence scan, (sentences,); None without one
+    estimates: NDArray[np.float32] | None = None
 
     @property
     def is_answered(self) -> bool:
@@ -32,7 +37,11 @@ class ScoredQuestion(NamedTuple):
 
 
 def score_questions(
-    scanner: Scanner, meaning: Meaning, documents: Sequence[Document], per_source: int
+    scanner: Scanner,
+    meaning: Meaning,
+    documents: Sequence[Document],
+    per_source: int,
+    sentence_scan: SentenceScan | None = None,
 ) -> tuple[list[ScoredQuestion], list[ScoredQuestion]]:
     """Score the sentences of held-out questions with a scanner and an encoder.
 
@@ -40,15 +49,16 @@ def score_questions(
     document is asked a question about a document of another source, which it does not
     answer: these are the second list.
     """
+    reading = replace(scanner.reading, meaning=meaning, sentence_scan=sentence_scan)
     answerable = sample_questions(documents, per_source, answerable=True)
     unanswerable = sample_questions(documents, per_source, answerable=False)
     scored: list[ScoredQuestion] = []
     for document, questions in by_document(chain.from_iterable(answerable.values())):
-        for question in _scored(scanner, meaning, document, questions, True):
+        for question in _scored(scanner, reading, document, questions, True):
             if question.is_answered:
                 scored.append(question)
     for document, questions in by_document(chain.from_iterable(unanswerable.values())):
-        scored += _scored(scanner, meaning, document, questions, False)
+        scored += _scored(scanner, reading, document, questions, False)
     first_questions = []
     for sample in answerable.values():
         for document, questions in by_document(sample):
@@ -58,30 +68,32 @@ def score_questions(
     for number, (document, _) in enumerate(first_questions):
         other, foreign = first_questions[(number + half) % len(first_questions)]
         if other.source != document.source:
-            elsewhere += _scored(scanner, meaning, document, [foreign], False)
+            elsewhere += _scored(scanner, reading, document, [foreign], False)
     return scored, elsewhere
 
 
 def _scored(
     scanner: Scanner,
-    meaning: Meaning,
+    reading: Reading,
     document: Document,
     questions: Sequence[Question],
     is_answered: bool,
 ) -> Iterator[ScoredQuestion]:
-    units = fold_units(scanner.units_of(document.text))
-    spans = Spans.of(units)
-    sentences = [unit.model_text for unit in units]
-    vectors = meaning.vectors(sentences)
-    requests = [(question.text, document.text, units) for question in questions]
+    indexed = reading.index_text(document.text)
+    spans = Spans.of(indexed.units)
+    vectors = reading.vectors(indexed, Meter())
+    requests = [(question.text, document.text, indexed.units) for question in questions]
     scores_by_question = scanner.score_units_many(requests)
     for question, scores in zip(questions, scores_by_question, strict=True):
         evidence = question.evidence if is_answered else ()
+        matched = reading.pair(question.text, indexed, None, vectors)
+        assert matched.cosines is not None
         yield ScoredQuestion(
             document.source,
             scores.logits,
-            meaning.cosines(question.text, vectors),
+            matched.cosines,
             relevant_units(spans.starts, spans.ends, evidence),
             question.text,
-            sentences,
+            indexed.sentences,
+            matched.estimates,
         )

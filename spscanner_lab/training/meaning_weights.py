@@ -23,8 +23,11 @@ from spscanner_rag.text.folding import folded
 FIT_STEPS = 150
 FIT_RATE = 0.05
 
-_FEATURES = ("scanner", "sentence", "near", "wide")
-_START = (0.3, 20.0, 0.0, 0.0)  # factors of the features, before the fit
+# the factors of the scores before the fit, without and with a sentence scan
+_WITHOUT_SCAN = {"scanner": 0.3, "sentence": 20.0, "near": 0.0, "wide": 0.0}
+_WITH_SCAN = {"scanner": 0.1, "scan": 1.0}
+
+_NO_WEIGHTS = dict.fromkeys(("scanner", "sentence", "near", "wide", "scan"), 0.0)
 
 # by the identity of a question
 CrossLogits = Mapping[int, NDArray[np.float32]]
@@ -38,9 +41,10 @@ def fitted_weights(
 ) -> MeaningWeights:
     """Fit the weights of an encoder's cosines beside a scanner's logits.
 
-    If there is a cross-reader, its logits are weighed as well. The weights minimize the
-    softmax loss of the relevant sentences, with equal weight for every source. They are
-    then scaled and shifted so that the sigmoid of a logit is the share of relevant
+    If there is a cross-reader, its logits are weighed as well. With the calibrated
+    logits of a sentence scan, these take the place of the cosines. The weights minimize
+    the softmax loss of the relevant sentences, with equal weight for every source. They
+    are then scaled and shifted so that the sigmoid of a logit is the share of relevant
     sentences (Platt scaling). Raises ``ValueError`` if no sentence is relevant.
     """
     answered = [question for question in questions if question.is_answered]
@@ -56,7 +60,7 @@ def fitted_weights(
     cross_logits: dict[int, NDArray[np.float32]] = {}
     if cross is not None:
         for question in everything:
-            logits = weights.logits(question.scanner, question.cosines)
+            logits = _logits_of(question, weights)
             cross_logits[id(question)] = cross.logits(
                 folded(question.query), question.sentences, logits
             )
@@ -70,21 +74,18 @@ def _without_cross(
     start: MeaningWeights,
 ) -> MeaningWeights:
     """Calibrated weights for the scanner's logits and the encoder's cosines."""
-    features = []
-    for name in _FEATURES:
-        features.append(MeaningWeights(**{"scanner": 0.0} | {name: 1.0}))
+    factors = _WITHOUT_SCAN if answered[0].estimates is None else _WITH_SCAN
     columns = []
     for question in answered:
         scores = []
-        for feature in features:
-            scores.append(feature.logits(question.scanner, question.cosines))
+        for name in factors:
+            alone = MeaningWeights(**{"scanner": 0.0} | {name: 1.0})
+            scores.append(_logits_of(question, alone))
         columns.append(np.stack(scores, axis=1))
-    factors = _least_loss(columns, answered, _START)
-    by_name = dict(zip(_FEATURES, factors, strict=True))
-    weights = replace(start, **by_name, bias=0.0, cross=0.0)
-    logits = []
-    for question in questions:
-        logits.append(weights.logits(question.scanner, question.cosines))
+    fitted = _least_loss(columns, answered, list(factors.values()))
+    by_name = dict(zip(factors, fitted, strict=True))
+    weights = replace(start, **_NO_WEIGHTS | by_name, bias=0.0, cross=0.0)
+    logits = [_logits_of(question, weights) for question in questions]
     scale, shift = fit_platt(np.concatenate(logits), _relevant(questions))
     return _scaled(weights, scale, shift)
 
@@ -101,10 +102,7 @@ def _with_cross(
         question: ScoredQuestion,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         clipped = np.maximum(cross_logits[id(question)], LOWEST)
-        return (
-            weights.logits(question.scanner, question.cosines),
-            np.asarray(clipped, np.float32),
-        )
+        return _logits_of(question, weights), np.asarray(clipped, np.float32)
 
     columns = [np.stack(logits_of(question), axis=1) for question in answered]
     factor, cross_factor = _least_loss(columns, answered, (1.0, 1.0))
@@ -113,7 +111,19 @@ def _with_cross(
         logits, clipped = logits_of(question)
         sums.append(factor * logits + cross_factor * clipped)
     scale, shift = fit_platt(np.concatenate(sums), _relevant(questions))
-    return replace(_scaled(weights, scale * factor, shift), cross=scale * cross_factor)
+    return replace(
+        _scaled(weights, scale * factor, shift),
+        cross=scale * cross_factor,
+        # the scan is calibrated as the weights were before the cross-reader
+        unread=scale * factor,
+        unread_bias=shift,
+    )
+
+
+def _logits_of(
+    question: ScoredQuestion, weights: MeaningWeights
+) -> NDArray[np.float32]:
+    return weights.logits(question.scanner, question.cosines, question.estimates)
 
 
 def _relevant(questions: Iterable[ScoredQuestion]) -> NDArray[np.bool_]:
@@ -121,7 +131,7 @@ def _relevant(questions: Iterable[ScoredQuestion]) -> NDArray[np.bool_]:
 
 
 def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
-    scaled = {name: scale * getattr(weights, name) for name in _FEATURES}
+    scaled = {name: scale * getattr(weights, name) for name in _NO_WEIGHTS}
     return replace(weights, **scaled, bias=scale * weights.bias + shift)
 
 

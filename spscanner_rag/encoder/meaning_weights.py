@@ -29,6 +29,9 @@ class MeaningWeights:
     ----------
     scanner, sentence, near, wide, scan, bias : float
         The weights of the formula.
+    unread, unread_bias : float
+        Turn the sentence scan's logit into that of a sentence which the scanner has not
+        read.
     cross : float, default 0
         The weight of the cross-reader's logit.
     texts : float, default 0.4
@@ -67,6 +70,8 @@ class MeaningWeights:
     deviation: float = 1.0
     answer_scale: float = 0.0
     answer_bias: float = 0.0
+    unread: float = 1.0
+    unread_bias: float = 0.0
 
     def __post_init__(self) -> None:
         for weight in fields(self):
@@ -110,6 +115,16 @@ class MeaningWeights:
         if estimates is not None:
             added = added + self.scan * estimates
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+    def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the logits, (sentences,), of sentences that the scanner has not read.
+
+        Parameters
+        ----------
+        estimates : array (sentences,)
+            The logits of a sentence scan.
+        """
+        return np.asarray(self.unread * estimates + self.unread_bias, np.float32)
 
     def answerable(self, evidence: float) -> float | None:
         """Return the probability that a text answers, from `answer_evidence`.

@@ -57,15 +57,16 @@ class QueryOnText:
             return model_logits + np.float32(self.offset)
         logits = self.weights.logits(model_logits, self.cosines, self.estimates)
         if is_read is not None and self.estimates is not None:
-            logits = np.where(is_read, logits, self.estimates)
+            unread = self.weights.unread_logits(self.estimates)
+            logits = np.where(is_read, logits, unread)
         return logits + self._meaning_offset
 
     @property
     def likelihoods(self) -> NDArray[np.float32] | None:
         """Estimates that are comparable within a collection: (units,)."""
-        if self.estimates is None:
+        if self.estimates is None or self.weights is None:
             return None
-        return self.estimates + self._meaning_offset
+        return self.weights.unread_logits(self.estimates) + self._meaning_offset
 
     @property
     def _meaning_offset(self) -> np.float32:
