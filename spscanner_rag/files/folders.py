@@ -154,8 +154,7 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> FilesBelow:
             links.append(path)
     if links:
         files.notes.append(
-            f"{folder}: {len(links):,} links lead out of it, such as {links[0]} to"
-            f" {os.path.realpath(links[0])}"
+            f"{folder}: {len(links):,} links lead out of it, such as {links[0]}"
         )
     return files
 

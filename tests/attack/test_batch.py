@@ -222,7 +222,7 @@ def test_links_out_of_a_folder_are_told(folder: Path, tmp_path: Path) -> None:
     assert [
         note
         for note in told
-        if f"2 links lead out of it, such as {folder}/link0.txt to" in note
+        if f"2 links lead out of it, such as {folder}/link0.txt" in note
     ]
     assert "2 links lead out" in plan_of([str(folder)], Columns(), 10, True).notes[0]
 
