@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_lab.commands import run_report
-from spscanner_rag.apps.cli.declaring import argument, option
+from spscanner_lab.commands.spending_options import SpendingOptions
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.shared_options import PROGRESS
 
@@ -17,6 +18,7 @@ were labelled, 3 if the run ended early with some, 1 if there are none, 2 for ba
 """
 
 
+@grouped
 def annotate(
     files: list[Path] = argument(
         "Question files, .jsonl, whose questions have answers.", "FILE..."
@@ -40,44 +42,22 @@ def annotate(
         " that of --llm.",
         "LLM",
     ),
-    prompts: Path | None = option(
-        None, "Folder of prompts, which replace the package's by name.", "DIR"
-    ),
     workers: int = option(8, "Documents processed at the same time.", lowest=1),
-    max_requests: int | None = option(
-        None, "Most requests, including the folder's earlier runs.", lowest=0
-    ),
-    max_cost: float | None = option(
-        None, "Most that requests may cost, by --price-*.", lowest=0
-    ),
-    price_prompt: float = option(
-        0.0, "Price of a million prompt tokens, in your currency.", lowest=0
-    ),
-    price_reply: float = option(0.0, "Price of a million reply tokens.", lowest=0),
-    requests_per_minute: float | None = option(
-        None, "Most requests per minute; default: no limit.", lowest=1
-    ),
+    spending: SpendingOptions,
     progress: bool = PROGRESS,
 ) -> None:
     """Label which sentences answer the questions of files, and check the labels."""
     from spscanner_lab.annotation.annotating import AnnotationModels
     from spscanner_lab.annotation.annotating import annotate as annotate_files
-    from spscanner_lab.llm.budget import Budget, Prices
 
-    budget = Budget(
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
-        per_minute=requests_per_minute,
-    )
     models = AnnotationModels(llm, stronger_llm, check_llm)
     with run_report.run_progress(progress, "documents") as show:
         summary = annotate_files(
             files,
             out,
             models,
-            prompts=prompts,
-            budget=budget,
+            prompts=spending.prompts,
+            budget=spending.budget(),
             workers=workers,
             notify=tell,
             show=show,

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_lab.commands import run_report
-from spscanner_rag.apps.cli.declaring import argument, option
+from spscanner_lab.commands.spending_options import SpendingOptions
+from spscanner_rag.apps.cli.declaring import argument, grouped, option
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.shared_options import PROGRESS
 
@@ -17,6 +18,7 @@ written, 3 if the run ended early with examples, 1 if there are none, 2 for bad 
 """
 
 
+@grouped
 def synthesize(
     sources: list[Path] = argument(
         "Text files, .jsonl files with a 'text' in each line, or folders of these.",
@@ -66,7 +68,9 @@ def synthesize(
         0.8, "Least probability of --language; 0: all.", lowest=0, highest=1
     ),
     keep_boilerplate: bool = option(
-        False, "Also make questions from licences and copyright notices."
+        False,
+        "Also make questions from licences and copyright notices.",
+        names=["--keep-boilerplate/--no-keep-boilerplate"],
     ),
     against: list[Path] | None = option(
         None, "Leave out sources that share text with these.", "FILE..."
@@ -79,27 +83,11 @@ def synthesize(
         "For --strategy pair: sentence-transformers model that finds similar"
         " sentences.",
     ),
-    prompts: Path | None = option(
-        None, "Folder of prompts, which replace the package's by name.", "DIR"
-    ),
     workers: int = option(8, "Sub-documents processed at the same time.", lowest=1),
-    max_requests: int | None = option(
-        None, "Most requests, including the folder's earlier runs.", lowest=0
-    ),
-    max_cost: float | None = option(
-        None, "Most that requests may cost, by --price-*.", lowest=0
-    ),
-    price_prompt: float = option(
-        0.0, "Price of a million prompt tokens, in your currency.", lowest=0
-    ),
-    price_reply: float = option(0.0, "Price of a million reply tokens.", lowest=0),
-    requests_per_minute: float | None = option(
-        None, "Most requests per minute; default: no limit.", lowest=1
-    ),
+    spending: SpendingOptions,
     progress: bool = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
-    from spscanner_lab.llm.budget import Budget, Prices
     from spscanner_lab.synthesis import making
     from spscanner_lab.synthesis.settings import SynthesisSettings
     from spscanner_lab.synthesis.sources import source_files
@@ -119,12 +107,6 @@ def synthesize(
         boilerplate=not keep_boilerplate,
         test_share=test_share,
     )
-    budget = Budget(
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
-        per_minute=requests_per_minute,
-    )
     # what is missing is reported before any work
     source_files([*sources, *(against or ())])
     with run_report.run_progress(progress, "sub-documents") as show:
@@ -134,9 +116,9 @@ def synthesize(
             sources=sources,
             llm=llm,
             against=against or (),
-            prompts=prompts,
+            prompts=spending.prompts,
             embedder=embedder,
-            budget=budget,
+            budget=spending.budget(),
             workers=workers,
             most=most,
             notify=tell,
