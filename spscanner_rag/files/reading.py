@@ -18,7 +18,11 @@ from spscanner_rag.files.documents import (
 from spscanner_rag.files.formats import FORMATS, FileFormat, format_named_by
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.files.recognition import format_of
+from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.blocks import Block
+
+Opener = Callable[[str, int], int]
+"""Opens the file with a path and some flags, and returns its descriptor."""
 
 _MIB = 2**20
 _BLOCKS_OF_RECORD = 10_000
@@ -115,6 +119,8 @@ def read_bytes(
         if file_format.limits_itself:
             document: TextFile = file_format.read(data, seconds, check, progress)
         elif file_format.is_apart or file_format.bytes_of_work(data) > AT_ONCE_BYTES:
+            for module in file_format.needs:
+                import_extra(module, f"reading {file_format.name}", file_format.extra)
             document = _read_apart(file_format, data, seconds, check)
         else:
             document = file_format.read(data)
@@ -188,8 +194,10 @@ def most_bytes_of(path: str) -> int:
     return max(file_format.most_bytes for file_format in FORMATS.values())
 
 
-def bytes_of(path: str) -> bytes:
+def bytes_of(path: str, opener: Opener | None = None) -> bytes:
     """Return the content of a file or of standard input.
+
+    ``opener`` opens the file, as for ``open``.
 
     Raises
     ------
@@ -200,7 +208,7 @@ def bytes_of(path: str) -> bytes:
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read(most_bytes + 1)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=opener) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return file.read(most_bytes + 1)

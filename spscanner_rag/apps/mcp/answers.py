@@ -8,10 +8,11 @@ from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses Python 3.11's own
 
-from spscanner_rag.files.documents import TextFile
+from spscanner_rag.apps.mcp.identity import IdentifiedText
 from spscanner_rag.results.passages import Passage
+from spscanner_rag.text.framing import inert_json
 
-_ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([0-9a-f]{8})", re.DOTALL)
+_ID = re.compile(r"(.*)#(\d{1,9})-(\d{1,9})@([\w-]{8,22})", re.DOTALL | re.ASCII)
 
 
 class FoundPassage(TypedDict):
@@ -53,12 +54,12 @@ class Found(TypedDict):
 
 
 class PassageId(NamedTuple):
-    """What the id of a passage says: its span, and the digest of its text."""
+    """What the id of a passage says: its span, and the mark of the whole text."""
 
     path: str
     start: int
     end: int
-    digest: str
+    mark: str
 
     @classmethod
     def parse(cls, text: str) -> "PassageId":
@@ -76,16 +77,18 @@ class PassageId(NamedTuple):
             )
         return cls(match[1], int(match[2]), int(match[3]), match[4])
 
-    def is_in(self, document: TextFile) -> bool:
-        """Whether the document has the passage's text at its place."""
-        return _text_digest(document.text[self.start : self.end]) == self.digest
+    def is_in(self, text: IdentifiedText) -> bool:
+        """Whether a text is the one that the passage was found in."""
+        is_inside = self.start < self.end <= len(text.document.text)
+        return is_inside and self.mark == text.mark
 
 
-def place_of(document: TextFile, start: int, end: int) -> FoundPassage:
+def place_of(text: IdentifiedText, start: int, end: int) -> FoundPassage:
     """A span of a document with its id and its place."""
+    document = text.document
     passage = Passage(document.text[start:end], start, end, 0.0).within(document)
     place = FoundPassage(
-        id=f"{document.path}#{start}-{end}@{_text_digest(passage.text)}",
+        id=f"{document.path}#{start}-{end}@{text.mark}",
         text=passage.text,
         start=start,
         end=end,
@@ -102,7 +105,7 @@ def place_of(document: TextFile, start: int, end: int) -> FoundPassage:
 
 
 def cut_place(
-    document: TextFile,
+    text: IdentifiedText,
     start: int,
     end: int,
     count_tokens: Callable[[str], int],
@@ -111,9 +114,9 @@ def cut_place(
     """A passage, or as much of its beginning as fits, with the id of the remainder."""
     length = end - start
     while length:
-        place = place_of(document, start, start + length)
+        place = place_of(text, start, start + length)
         if start + length < end:
-            place["rest"] = place_of(document, start + length, end)["id"]
+            place["rest"] = place_of(text, start + length, end)["id"]
         if count_tokens(json_of(place)) <= max_tokens:
             return place
         length //= 2
@@ -123,24 +126,17 @@ def cut_place(
 
 
 def digest_of(*parts: str) -> str:
-    """The first digits of a digest of the texts' digests.
-
-    So different lists of texts have different ones.
-    """
+    """A digest of the texts' digests, so that different lists have different ones."""
     digests = sha256()
     for part in parts:
         digests.update(sha256(part.encode(errors="surrogatepass")).digest())
-    return digests.hexdigest()[:16]
-
-
-def _text_digest(text: str) -> str:
-    return digest_of(text)[:8]
+    return digests.hexdigest()
 
 
 def json_of(answer: Found | FoundPassage) -> str:
-    """The answer as sent.
+    """The answer as sent, in which no text acts on what shows it.
 
     A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     """
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace").decode()
+    return inert_json(text.encode(errors="replace").decode())

@@ -18,7 +18,8 @@ from spscanner_rag.results.passages import Passage
 
 # a passage has at least so many tokens with its place
 LEAST_PASSAGE_TOKENS = 30
-_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{16})")
+CURSOR_DIGITS = 16  # of the key; a cursor alone gives nothing away
+_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{16})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RankedPassages:
 
     Parameters
     ----------
-    scanned : list of (TextFile, ScanResult)
+    scanned : list of (IdentifiedText, ScanResult)
     passages : list of (int, Passage)
         The best first, each with the number of its document in ``scanned``.
     notes : list of str
@@ -69,14 +70,15 @@ class RankedPassages:
         """The answer with this many passages, or with one passage that was cut."""
         entries: dict[int, FoundDocument] = {}
         for index, passage in self.passages[first : first + number]:
-            document, result = self.scanned[index]
+            text, result = self.scanned[index]
+            document = text.document
             if index not in entries:
                 entries[index] = FoundDocument(
                     path=document.path, characters=len(document.text), passages=[]
                 )
                 if result.answerable is not None:
                     entries[index]["answerable"] = round(result.answerable, 3)
-            place = cut or place_of(document, passage.start, passage.end)
+            place = cut or place_of(text, passage.start, passage.end)
             score = round(passage.score, 4)
             entries[index]["passages"].append(place | {"score": score})
         return Found(
@@ -84,7 +86,7 @@ class RankedPassages:
             documents_read=len(self.scanned),
             not_read=self.notes,
             passages_left=len(self.passages) - first - number,
-            cursor=f"{first + number}-{self.cursor_key}",
+            cursor=f"{first + number}-{self.cursor_key[:CURSOR_DIGITS]}",
         )
 
     def _with_cut_passage(self, first: int, max_tokens: int) -> Found:
@@ -110,7 +112,7 @@ def start_of(cursor: str, key: str) -> int:
     ``key`` is the digest of question, documents and options.
     """
     match = _CURSOR.fullmatch(cursor)
-    if cursor and (match is None or match[2] != key):
+    if cursor and (match is None or match[2] != key[:CURSOR_DIGITS]):
         reason = "of another question or document, or of one that has changed"
         raise ValueError(
             f"cursor: got {cursor!r:.60}, {reason}; expected the last answer's cursor,"

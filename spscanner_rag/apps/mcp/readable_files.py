@@ -3,11 +3,17 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from spscanner_rag.apps.mcp.open_below import open_below
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.reading import bytes_of
 from spscanner_rag.text.escaping import one_line
+
+ReadContent = Callable[[str, bytes], TextFile]
+"""Reads a document from the path and the content of its file."""
 
 MOST_CHARACTERS = 8_000_000
 """Most characters of a document: about 2 million tokens."""
@@ -16,35 +22,60 @@ MOST_CHARACTERS = 8_000_000
 class ReadableFiles:
     """Files below some folders that are not hidden, with links resolved.
 
+    A file is opened below its folder without following links again, so that none can be
+    swapped in after the path was checked.
+
     Parameters
     ----------
     folders : sequence of str or Path
-    read_file : callable
-        Reads the file with this path.
+    read_content : callable
+        Reads a document from the path and the content of its file.
     """
 
     def __init__(
-        self, folders: Sequence[str | Path], read_file: Callable[[str], TextFile]
+        self, folders: Sequence[str | Path], read_content: ReadContent
     ) -> None:
         self.roots = [Path(os.path.realpath(folder)) for folder in folders]
-        self._read_file = read_file
+        self._read_content = read_content
         prefixes = [re.escape(f"{root}{os.sep}") for root in self.roots]
         self._prefixes = re.compile("|".join(prefixes))
 
     def document(self, path: str) -> TextFile:
         """Read a document, whose path is then the shortest one that finds it again."""
         real = self.resolved(path)
-        document = self._read_file(str(real))
+        document = self._read_content(str(real), self._content(path, real))
         if len(document.text) > MOST_CHARACTERS:
             raise ValueError(
-                f"{path}: got over {MOST_CHARACTERS:,} characters; expected fewer:"
-                " split it"
+                f"{one_line(path[:200])}: got over {MOST_CHARACTERS:,} characters;"
+                " expected fewer: split it"
             )
         containing = [root for root in self.roots if real.is_relative_to(root)]
         short_path = str(real.relative_to(containing[0]))
         if self.resolved(short_path) == real:
             return replace(document, path=short_path)
         return replace(document, path=str(real))
+
+    def size(self, path: str) -> int:
+        """The bytes of a document's file, with the error of `resolved`."""
+        real = self.resolved(path)
+        with suppress(OSError):
+            return real.stat().st_size
+        return 0
+
+    def _content(self, path: str, real: Path) -> bytes:
+        """The content of a file whose path was resolved."""
+        root = next(root for root in self.roots if real.is_relative_to(root))
+        try:
+            descriptor = open_below(root, real.relative_to(root).parts)
+        except OSError:
+            raise self._not_found(path, "file") from None
+        return bytes_of(str(real), lambda name, flags: descriptor)
+
+    def _not_found(self, path: str, kind: str) -> ValueError:
+        return ValueError(
+            f"{one_line(path[:200])}: got no such {kind}; expected one in"
+            f" {', '.join(map(str, self.roots))}, not hidden"
+        )
 
     def resolved(self, path: str, *, is_folder: bool = False) -> Path:
         """Resolve the path of a file, or of a folder, that may be read.
@@ -63,10 +94,7 @@ class ReadableFiles:
             real = Path(os.path.realpath(base / path))
             if self._is_visible(real) and exists(real):
                 return real
-        raise ValueError(
-            f"{one_line(path[:200])}: got no such {kind}; expected one in"
-            f" {', '.join(map(str, self.roots))}, not hidden"
-        )
+        raise self._not_found(path, kind)
 
     def _is_visible(self, real: Path) -> bool:
         """Whether a path is below a folder, and no part of it below that is hidden."""

@@ -2,11 +2,10 @@
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
 
-from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
@@ -14,14 +13,18 @@ from spscanner_rag import __version__
 from spscanner_rag.apps.agent_selection import with_selection_options
 from spscanner_rag.apps.mcp.answers import Found, FoundPassage, json_of
 from spscanner_rag.apps.mcp.library import Library
+from spscanner_rag.apps.mcp.plain_server import PlainServer
+from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.text.escaping import one_line
 
 
-def create_server(library: Library) -> MCPServer[Any]:
+def create_server(library: Library) -> PlainServer:
     """Create the server of the tools.
 
-    `MCPServer.run` chooses the transport.
+    Its ``run`` chooses the transport.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = PlainServer(
         "spscanner",
         version=__version__,
         log_level="WARNING",  # at lower levels, questions would be logged
@@ -45,18 +48,20 @@ def create_server(library: Library) -> MCPServer[Any]:
 
 
 def _answering(
-    tool: Callable[..., Found | FoundPassage],
-) -> Callable[..., CallToolResult]:
+    tool: Callable[..., Awaitable[Found | FoundPassage]],
+) -> Callable[..., Awaitable[CallToolResult]]:
     """Let a tool answer with text and structure, and turn bad input into its error."""
 
     @wraps(tool)
-    def answering(
+    async def answering(
         **arguments: Any,  # noqa: ANN401 - as the schema says
     ) -> CallToolResult:
         try:
-            text = json_of(tool(**arguments))
-        except (ValueError, ImportError) as error:
-            raise ToolError(str(error)) from error
+            text = json_of(await tool(**arguments))
+        except RefusedError as error:
+            raise ToolError(error.detail) from error
+        except (ValueError, ImportError, ScanCancelled) as error:
+            raise ToolError(one_line(str(error))) from error
         content = TextContent(type="text", text=text)
         return CallToolResult(content=[content], structured_content=json.loads(text))
 

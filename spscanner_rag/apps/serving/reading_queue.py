@@ -1,6 +1,7 @@
 """The queue of texts that one model reads, in a thread of its own.
 
-Short jobs share forward passes, and run between the passes of a long job.
+The server and the tools for agents have one each. Short jobs share forward passes, and
+run between the passes of a long job.
 """
 
 import logging
@@ -11,11 +12,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.scan.meter import Meter
-from spscanner_rag.scan.pipeline import Pipeline, ScannedText
-from spscanner_rag.scan.prepared_document import PreparedDocument
+from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
@@ -38,6 +39,12 @@ WAIT_SECONDS = 0.003  # how long the first job waits for others to share its pas
 # on a small machine; decides when a refused client should try again
 _CHARACTERS_PER_SECOND = 40_000
 
+Work: TypeAlias = Callable[[Meter, Pipeline], Any]
+"""What a job does with the model in place of a scan.
+
+It calls the meter's ``check`` between steps, so that smaller jobs are read there.
+"""
+
 _log = logging.getLogger(__name__)
 
 
@@ -52,7 +59,7 @@ def characters_of(text: str, units: Sequence[Unit] | None) -> int:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """The texts of one HTTP request, answered together.
+    """The texts of one request, answered together.
 
     Parameters
     ----------
@@ -66,12 +73,10 @@ class Job:
         Whether the texts are one collection.
     progress : callable, optional
         Called in the reading thread, if the job is read alone.
-    only_prepare : bool
-        Whether the texts are only prepared, for later questions.
+    work : callable, optional
+        Done with the model instead of the scan of the texts, which then tell its size.
     future : Future
-        Gets a `ScannedText` for each request, or none if they are only prepared.
-    prepared : list of PreparedDocument
-        What was only prepared.
+        Gets a list with a `ScannedText` for each request, or what ``work`` returns.
     """
 
     requests: Sequence[ScanRequest]
@@ -79,9 +84,8 @@ class Job:
     deadline: float
     together: bool = True
     progress: Progress | None = None
-    only_prepare: bool = False
-    future: Future[list[ScannedText]] = field(default_factory=Future)
-    prepared: list[PreparedDocument] = field(default_factory=list)
+    work: Work | None = None
+    future: Future[Any] = field(default_factory=Future)
     characters: int = field(init=False)
     _cancelled: bool = False
 
@@ -260,29 +264,23 @@ class ReadingQueue:
             others=self.read_next,
             largest=size // SMALLER if is_long else 0,
         )
+        pipeline = self._pipeline_of_long if is_long else self.pipeline
         asking_jobs: list[Job] = []
         requests: list[ScanRequest] = []
         for job in jobs:
-            if job.only_prepare:
-                self._prepare(job, meter)
+            if job.work is not None:
+                job.future.set_result(job.work(meter, pipeline))
                 continue
             asking_jobs.append(job)
             if job.together and len(job.requests) > 1:
                 requests += self.pipeline.counted_together(job.requests, meter)
             else:
                 requests += job.requests
-        pipeline = self._pipeline_of_long if is_long else self.pipeline
+        if not requests:
+            return
         with closing(pipeline.run(requests, meter)) as scanned:
             for job in asking_jobs:
                 job.future.set_result([next(scanned) for _ in job.requests])
-
-    def _prepare(self, job: Job, meter: Meter) -> None:
-        prepare = self.pipeline.reading.prepare
-        prepared: list[PreparedDocument] = []
-        for request in job.requests:
-            prepared.append(prepare(request.text, request.units, meter))
-        job.prepared = prepared
-        job.future.set_result([])
 
 
 @dataclass(kw_only=True)

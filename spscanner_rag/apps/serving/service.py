@@ -14,27 +14,25 @@ from zipfile import ZipFile
 import numpy as np
 from fastapi import Request
 
-from spscanner_rag.apps.kept_values import KeptValues
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.metrics import Metrics
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
+from spscanner_rag.system.kept_values import KeptValues
 from spscanner_rag.text.units import Unit
 
 T = TypeVar("T")
 
 COLLECTION_BYTES = 256 * 2**20
-"""Most memory for uploaded collections."""
-
-DOCUMENT_BYTES = 128 * 2**20
-"""Most memory for the page's documents, which are kept, read and cut or prepared, for
-further questions."""
+"""Most memory of one uploaded collection."""
 
 PageDocument = tuple[TextFile, Sequence[Unit], PreparedDocument | None]
 """A document of the page with its units and, once it is prepared, all the rest."""
@@ -62,8 +60,8 @@ class Service:
             _WORKERS, thread_name_prefix="spscanner-work"
         )
         self.working = 0  # requests that have a worker or wait for one
-        self._collections = KeptValues[CollectionIndex](COLLECTION_BYTES)
-        self.documents = KeptValues[PageDocument](DOCUMENT_BYTES)
+        self._collections = KeptValues[CollectionIndex]()
+        self.documents = KeptValues[PageDocument]()
 
     def close(self) -> None:
         """Read the waiting jobs, and end the threads."""
@@ -159,15 +157,19 @@ class Service:
         self, text: str, units: Sequence[Unit], asking: Request
     ) -> PreparedDocument:
         """Prepare a text for later questions, with the errors of `read`."""
+
+        def prepare_text(meter: Meter, pipeline: Pipeline) -> PreparedDocument:
+            return pipeline.reading.prepare(text, units, meter)
+
         job = Job(
             [ScanRequest("", text, units)],
             _address_of(asking),
             asking.state.deadline,
-            only_prepare=True,
+            work=prepare_text,
         )
         self.queue.submit(job)
-        await self._awaited(job.future, asking, job.cancel)
-        return job.prepared[0]
+        prepared: PreparedDocument = await self._awaited(job.future, asking, job.cancel)
+        return prepared
 
     async def work(
         self,

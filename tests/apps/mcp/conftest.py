@@ -1,5 +1,6 @@
 """Files, and an agent that searches them by the protocol's own client."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,15 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+class Silent:
+    """The context of a call whose client asks for no progress."""
+
+    session = None
+
+    async def report_progress(self, done: float, total: float | None) -> None:
+        """Tell nobody."""
+
+
 class Agent:
     """Calls tools, each time as a new client, and tells errors from answers."""
 
@@ -60,10 +70,12 @@ class Agent:
 
 
 @pytest.fixture
-def library(tiny_scanner: Scanner, folder: Path) -> "Library":
+def library(tiny_scanner: Scanner, folder: Path) -> Iterator["Library"]:
     from spscanner_rag.apps.mcp import Library
 
-    return Library(tiny_scanner, [folder])
+    library = Library(tiny_scanner, [folder])
+    yield library
+    library.close()
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """The tools of the server for agents, called by the protocol's own client."""
 
+import asyncio
+import gc
+import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,9 @@ from spscanner_rag.apps.mcp import library as library_module
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.text_encoder import TextEncoder
-from tests.apps.mcp.conftest import KEEPER, Agent
+from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.system.kept_values import KeptValues
+from tests.apps.mcp.conftest import KEEPER, Agent, Silent
 
 
 @pytest.mark.parametrize(
@@ -224,22 +229,42 @@ async def test_a_known_question_needs_no_reading(
     agent: Agent, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scans: list[object] = []
-    scan_many = library._scanner.scan_many
+    run = Pipeline.run
 
-    def counted(*pairs: Any, **options: Any) -> Any:
-        scans.append(pairs)
-        return scan_many(*pairs, **options)
+    def counted(*requests: Any, **options: Any) -> Any:
+        scans.append(requests)
+        return run(*requests, **options)
 
-    monkeypatch.setattr(library._scanner, "scan_many", counted)
+    monkeypatch.setattr(Pipeline, "run", counted)
     answers = [
         await agent("search_document", path="keeper.txt", question="Who left?")
         for _ in range(10)
     ]
     assert len(scans) == 1
     assert all(answer == answers[0] for answer in answers)
-    monkeypatch.setattr(question_reader, "HELD_CHARACTERS", 1)
-    await agent("search_document", path="treaty.md", question="Who left?")
-    assert len(library._reader._scans) == 1
+
+
+def test_what_is_kept_is_counted_in_bytes(library: Library) -> None:
+    reader = library._reader
+    context: Any = Silent()
+
+    async def ask(number: int) -> None:
+        text = f"It rained on day {number}. He left."
+        await library.search_document("Who left?", context, text=text)
+
+    async def ask_all(numbers: range) -> None:
+        for number in numbers:
+            await ask(number)
+
+    asyncio.run(ask_all(range(20)))
+    tracemalloc.start()
+    kept_before = reader._scores.bound.total
+    before = tracemalloc.get_traced_memory()[0]
+    asyncio.run(ask_all(range(20, 60)))
+    gc.collect()
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert taken <= (reader._scores.bound.total - kept_before)
 
 
 @pytest.mark.parametrize("given", [{"path": "keeper.txt"}, {"text": KEEPER}])
@@ -258,7 +283,7 @@ async def test_a_passage_with_its_neighbours(
     assert one["text"] == "He signed the treaty. The well was dry. A bell rang twice."
     assert (await agent("read_passage", id=one["id"], neighbours=50))["text"] == KEEPER
     (folder / "keeper.txt").write_text("Changed. " + KEEPER)
-    library._reader._scans.clear()
+    library._reader._texts = KeptValues()
     message = await agent.refused("read_passage", id=well["id"])
     assert (
         "keeper.txt has changed" if "path" in given else "no longer in memory"

@@ -18,7 +18,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from spscanner_rag.apps.mcp import Library, create_server
-from spscanner_rag.apps.mcp import progress as progress_module
+from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.pipeline import Pipeline, ScannedText
 from tests.apps.mcp.conftest import Agent
 from tests.apps.serving.conftest import running
 
@@ -55,16 +56,19 @@ async def test_progress_and_cancelling(
     async def progress(done: float, total: float | None, message: str | None) -> None:
         told.append(done)
 
-    monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_REPORTS", 0)
     started, ended = threading.Event(), threading.Event()
 
-    def endless(*_: object, cancelled: Callable[[], bool], **options: object) -> None:
+    def endless(
+        own: Pipeline, requests: object, meter: Meter, *options: object, **more: object
+    ) -> Iterator[ScannedText]:
         started.set()
         try:
-            while not cancelled():
+            while True:
+                meter.check()
                 time.sleep(0.01)
         finally:
             ended.set()
+        yield
 
     async with AsyncExitStack() as stack:
         server = (
@@ -77,8 +81,8 @@ async def test_progress_and_cancelling(
             "search_folder", {"question": "Who left?"}, progress_callback=progress
         )
         assert told == sorted(set(told))
-        assert len(told) > 3
-        monkeypatch.setattr(library._scanner, "scan_many", endless)
+        assert len(told) > 1
+        monkeypatch.setattr(Pipeline, "run", endless)
         async with anyio.create_task_group() as group:
             group.start_soon(
                 client.call_tool,

@@ -29,7 +29,9 @@ from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_encoder import Step
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scorers import ScanCancelled
 from tests.apps.serving.conftest import wait_until
@@ -187,12 +189,15 @@ def test_a_text_that_is_asked_while_it_is_encoded(
     again = short.future.result(20)[0].logits
     assert not long.future.done()
     np.testing.assert_allclose(long.future.result(60)[0].logits, again, atol=1e-4)
-    assert (
-        ask(queue, "He came back. She stayed.", only_prepare=True).future.result(20)
-        == []
-    )
+    again_asked = "He came back. She stayed."
+
+    def prepare(meter: Meter, pipeline: Pipeline) -> PreparedDocument:
+        return pipeline.reading.prepare(again_asked, None, meter)
+
+    prepared = ask(queue, again_asked, work=prepare).future.result(20)
+    assert len(prepared.units) == 2
     monkeypatch.setattr(Slow, "vectors", None)  # the vectors are kept
-    assert len(ask(queue, "He came back. She stayed.").future.result(20)[0].logits) == 2
+    assert len(ask(queue, again_asked).future.result(20)[0].logits) == 2
     queue.close()
 
 
