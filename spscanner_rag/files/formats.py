@@ -35,6 +35,7 @@ class FileFormat(NamedTuple):
     is_zip: bool = False
     is_listed: bool = True  # help texts and messages name it
     keeps_text: bool = False  # the text is the file's own, unchanged
+    needs: tuple[str, ...] = ()  # modules of the extra, if it is read apart
     is_apart: bool = False  # even a small file is read in a separate process
     limits_itself: bool = False  # its reader takes a time limit, and reports pages
 
@@ -67,8 +68,8 @@ FORMATS: dict[str, FileFormat] = {
             (".md", ".markdown"),
             ("text/markdown",),
             32 * _MIB,
-            "plain_text:read_markdown",
-            work="plain_text:markdown_work",
+            "markdown:read_markdown",
+            work="markdown:markdown_work",
             keeps_text=True,
         ),
         FileFormat(
@@ -106,11 +107,160 @@ FORMATS: dict[str, FileFormat] = {
             is_zip=True,
         ),
         FileFormat(
+            "XLSX",
+            (".xlsx", ".xlsm", ".xlsb", ".xls"),
+            (
+                "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+                "application/vnd.ms-excel",
+            ),
+            64 * _MIB,
+            "spreadsheets:read_spreadsheet",
+            recognizer="spreadsheets:is_xlsx",
+            extra="files",
+            is_binary=True,
+            is_zip=True,
+            needs=("python_calamine", "lxml"),
+            is_apart=True,
+        ),
+        FileFormat(
+            "ODS",
+            (".ods",),
+            ("application/vnd.oasis.opendocument.spreadsheet",),
+            64 * _MIB,
+            "spreadsheets:read_spreadsheet",
+            recognizer="spreadsheets:is_ods",
+            extra="files",
+            is_binary=True,
+            is_zip=True,
+            needs=("python_calamine", "lxml"),
+            is_apart=True,
+        ),
+        FileFormat(
+            "PPTX",
+            (".pptx", ".pptm", ".ppsx"),
+            (
+                "application/vnd.openxmlformats-officedocument.presentationml"
+                ".presentation",
+            ),
+            256 * _MIB,
+            "slides:read_slides",
+            recognizer="slides:is_pptx",
+            work="zip_parts:unpacked_bytes",
+            extra="files",
+            is_binary=True,
+            is_zip=True,
+        ),
+        FileFormat(
+            "EPUB",
+            (".epub",),
+            ("application/epub+zip",),
+            256 * _MIB,
+            "epub:read_epub",
+            recognizer="epub:is_epub",
+            work="zip_parts:unpacked_bytes",
+            extra="files",
+            is_binary=True,
+            is_zip=True,
+        ),
+        FileFormat(
+            "ODT",
+            (".odt", ".ott", ".odp"),
+            (
+                "application/vnd.oasis.opendocument.text",
+                "application/vnd.oasis.opendocument.presentation",
+            ),
+            256 * _MIB,
+            "odt:read_odt",
+            recognizer="odt:is_odt",
+            work="zip_parts:unpacked_bytes",
+            extra="files",
+            is_binary=True,
+            is_zip=True,
+        ),
+        FileFormat(
+            "RTF",
+            (".rtf",),
+            ("application/rtf", "text/rtf"),
+            64 * _MIB,
+            "rtf:read_rtf",
+            recognizer="rtf:begins_as_rtf",
+            is_binary=True,
+        ),
+        FileFormat(
+            "EML",
+            (".eml",),
+            ("message/rfc822",),
+            64 * _MIB,
+            "mail:read_mail",
+            work="mail:mail_work",
+        ),
+        FileFormat(
+            "MSG",
+            (".msg",),
+            ("application/vnd.ms-outlook",),
+            64 * _MIB,
+            "outlook:read_msg",
+            recognizer="outlook:is_msg",
+            extra="files",
+            is_binary=True,
+            needs=("oxmsg", "lxml"),
+            is_apart=True,
+        ),
+        FileFormat(
+            "IPYNB",
+            (".ipynb",),
+            ("application/x-ipynb+json",),
+            64 * _MIB,
+            "notebook:read_notebook",
+        ),
+        FileFormat(
+            "JSON",
+            (".json", ".geojson"),
+            ("application/json", "application/geo+json"),
+            32 * _MIB,
+            "json_records:read_json",
+        ),
+        FileFormat(
+            "JSON Lines",
+            (".jsonl", ".ndjson"),
+            ("application/jsonl", "application/x-ndjson"),
+            32 * _MIB,
+            "json_records:read_json_lines",
+            is_listed=False,
+        ),
+        FileFormat(
+            "YAML",
+            (".yaml", ".yml"),
+            ("application/yaml",),
+            16 * _MIB,
+            "yaml_records:read_yaml",
+            work="yaml_records:yaml_work",
+            extra="files",
+        ),
+        FileFormat(
+            "XML",
+            (".xml",),
+            ("application/xml", "text/xml"),
+            32 * _MIB,
+            "xml_records:read_xml",
+            recognizer="xml_records:begins_as_xml",
+            extra="files",
+        ),
+        FileFormat(
+            "LaTeX",
+            (".tex", ".ltx"),
+            ("application/x-tex", "text/x-tex"),
+            16 * _MIB,
+            "latex:read_latex",
+            work="latex:latex_work",
+            extra="files",
+        ),
+        FileFormat(
             "CSV",
             (".csv", ".tsv"),
             ("text/csv", "text/tab-separated-values"),
             64 * _MIB,
-            "plain_text:read_table",
+            "delimited:read_table",
             is_listed=False,
             keeps_text=True,
         ),
@@ -119,7 +269,7 @@ FORMATS: dict[str, FileFormat] = {
             (".vtt", ".srt"),
             ("text/vtt", "application/x-subrip"),
             64 * _MIB,
-            "plain_text:read_subtitles",
+            "subtitles:read_subtitles",
             is_listed=False,
         ),
         FileFormat(
@@ -127,7 +277,7 @@ FORMATS: dict[str, FileFormat] = {
             (".log",),
             ("text/plain",),
             64 * _MIB,
-            "plain_text:read_log",
+            "log:read_log",
             is_listed=False,
             keeps_text=True,
         ),
@@ -163,8 +313,8 @@ def formats_in_words(conjunction: str = "or") -> str:
 
     Examples
     --------
-    >>> formats_in_words()
-    'text, Markdown, HTML, PDF or DOCX'
+    >>> formats_in_words()  # doctest: +ELLIPSIS
+    'text, Markdown, HTML, PDF, DOCX, XLSX, ..., YAML, XML or LaTeX'
     """
     names = [name for name, file_format in FORMATS.items() if file_format.is_listed]
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"

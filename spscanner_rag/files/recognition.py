@@ -10,7 +10,29 @@ from spscanner_rag.files.formats import (
 _ZIP = b"PK\x03\x04"
 _UNREADABLE = {
     b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file",
-    b"{\\rtf": "RTF",
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"II*\0": "a TIFF picture",
+    b"MM\0*": "a TIFF picture",
+    b"RIFF": "a WebP picture, a sound or a film",
+    b"ID3": "a sound",
+    b"OggS": "a sound",
+    b"fLaC": "a sound",
+    b"\x1aE\xdf\xa3": "a film",
+    b"\x1f\x8b": "a gzip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x7fELF": "a program",
+    b"MZ\x90": "a program",
+    b"SQLite format 3": "a SQLite database",
+    b"PAR1": "a Parquet file",
+    b"\0asm": "a program",
+    b"wOF2": "a font",
+    b"%!PS": "PostScript",
 }
 """Beginnings of files that no reader reads."""
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 # Packages whose name on an index is not that of their module.
-_DISTRIBUTIONS = {"haystack": "haystack-ai"}
+_DISTRIBUTIONS = {"haystack": "haystack-ai", "oxmsg": "python-oxmsg", "yaml": "PyYAML"}
 
 
 def install_line(extra: str) -> str:

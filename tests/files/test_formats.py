@@ -21,6 +21,7 @@ from spscanner_rag.files.formats import (
 )
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.files.recognition import format_of
+from tests.small_files import epub, msg, ods, odt, pptx, shape, sheet_row, xlsx
 from tests.word import docx, paragraph
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -31,11 +32,28 @@ SAMPLES: dict[str, bytes | None] = {
     "HTML": b"<!DOCTYPE html><p>The keeper left.",
     "PDF": None,  # made by a fixture
     "DOCX": docx(paragraph("The keeper left.")),
+    "XLSX": xlsx({"Log": sheet_row(1, "The keeper left.")}),
+    "ODS": ods({"Log": [["The keeper left."]]}),
+    "PPTX": pptx(shape("The keeper left.")),
+    "EPUB": epub("<p>The keeper left.</p>"),
+    "ODT": odt("<text:p>The keeper left.</text:p>"),
+    "RTF": rb"{\rtf1 The keeper left.\par}",
+    "EML": b"From: Ann <ann@example.org>\n\nThe keeper left.\n",
+    "MSG": msg(body="The keeper left."),
+    "IPYNB": b'{"cells": [{"cell_type": "raw", "source": "The keeper left."}]}',
+    "JSON": b'{"log": "The keeper left."}',
+    "JSON Lines": b'{"log": "The keeper left."}\n',
+    "YAML": b"log: The keeper left.\n",
+    "XML": b"<?xml version='1.0'?><log>The keeper left.</log>",
+    "LaTeX": rb"\begin{document}The keeper left.\end{document}",
     "CSV": b"who,what\nkeeper,The keeper left.\n",
     "subtitles": b"WEBVTT\n\n00:01.000 --> 00:02.000\nThe keeper left.\n",
     "log": b"2026-11-28 10:00:00 The keeper left.\n",
 }
 """A small file of each format with the sentence "The keeper left."."""
+
+
+NEEDED = ("lxml", "pypdfium2", "python_calamine", "oxmsg", "yaml", "pylatexenc")
 
 
 def test_every_format_has_a_sample() -> None:
@@ -92,7 +110,7 @@ def test_the_extra_of_a_format_is_named_where_it_is_missing(
 ) -> None:
     extra = FORMATS[name].extra
     data = SAMPLES[name] or pdf_of([["The keeper left."]])
-    for module in ("lxml", "pypdfium2"):
+    for module in NEEDED:
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=rf'pip install "\.\[{extra}\]"'):
         read_bytes(f"document{FORMATS[name].endings[0]}", data)
@@ -117,4 +135,4 @@ def test_help_texts_name_the_formats(help_text: str) -> None:
 
 def test_messages_name_the_formats() -> None:
     with pytest.raises(ValueError, match=f"expected {formats_in_words()}: save it"):
-        format_of("letter.rtf", b"{\\rtf1 text}")
+        format_of("letter.doc", b"\xd0\xcf\x11\xe0 old")

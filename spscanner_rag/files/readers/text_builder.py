@@ -88,12 +88,29 @@ class TextBuilder:
         self._length += len(text)
         return start, self._length
 
+    def item(self, text: str) -> None:
+        """Add a separate paragraph, such as an item of a list."""
+        gap = BETWEEN_PARAGRAPHS
+        if self._blocks and not self._place_to_begin:
+            last = self._blocks[-1]
+            if last.end == self._length and last.kind in ("item", "heading"):
+                gap = BETWEEN_ROWS
+        self._blocks.append(Block(*self._append(text, gap), "item"))
+
     def place(self, name: str) -> None:
         """Say where in the file the text comes from that is added next.
 
         It holds until another place begins.
         """
         self._place_to_begin = name
+
+    def place_at(self, offset: int, name: str) -> None:
+        """Say where the text comes from that begins at an offset of the last part."""
+        self._places.append(PlaceStart(offset, name))
+
+    def next_start(self) -> int:
+        """The offset at which the next paragraph begins."""
+        return self._length + (len(BETWEEN_PARAGRAPHS) if self._length else 0)
 
     def note(self, line: str) -> None:
         """Say what of the file is not in the text."""

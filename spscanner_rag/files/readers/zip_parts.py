@@ -133,6 +133,12 @@ class Package:
             )
         return self._archive.read(info)
 
+    def raw(self, part: str, most_bytes: int) -> bytes:
+        """The bytes of a part of another limit, which is not parsed as XML."""
+        if self._archive.getinfo(part).file_size > most_bytes:
+            raise TooLarge(f"got a part over {most_bytes / 2**20:,.0f} MiB")
+        return self._archive.read(part)
+
     def tree(self, part: str, *, may_have_doctype: bool = False) -> Element:
         """The root of a part, or None if it is missing.
 

@@ -1,0 +1,192 @@
+"""Reads XML: paragraphs of documents, and records of data with their path.
+
+An element whose children have only text is a record, as ``<book><title>...`` is. What
+has text and elements side by side is a paragraph. Entities and other files are never
+loaded.
+"""
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.base64_values import is_base64
+from spscanner_rag.files.readers.json_records import LONGEST_FIELD
+from spscanner_rag.files.readers.text_builder import BETWEEN_CELLS, TextBuilder
+from spscanner_rag.files.readers.zip_parts import Element, local_name, xml_root
+from spscanner_rag.system.install_hints import import_extra
+from spscanner_rag.text.block_segmentation import LONGEST_UNIT
+
+_BASE64 = "(base64)"
+_LONGEST_PATH = 200  # characters
+_FEWEST_SPACES = 7  # of a sentence without its full stop
+_BEGINNING = b"<?xml"
+
+
+def begins_as_xml(data: bytes) -> bool:
+    """Return whether a file begins with the declaration of XML, and is no web page."""
+    beginning = data[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return beginning.startswith(_BEGINNING) and b"<html" not in beginning
+
+
+def read_xml(data: bytes) -> TextFile:
+    """Read an XML file.
+
+    ``ValueError`` if it is broken or nested too deep, ``ImportError`` without lxml.
+    """
+    etree = import_extra("lxml.etree", "reading XML", "files")
+    try:
+        root = xml_root(data)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ValueError(
+            f"got XML that cannot be read ({' '.join(str(error).split())[:200]});"
+            " expected a complete XML file: repair it, or give it the ending .txt"
+        ) from None
+    document = _Xml()
+    document.add(root)
+    comments = data.count(b"<!--")
+    if comments:
+        document.built.note(f"comments are left out ({comments:,})")
+    return document.built.converted()
+
+
+class _Xml:
+    """Builds the text of a tree, which is walked without recursion."""
+
+    def __init__(self) -> None:
+        self.built = TextBuilder()
+        self._base64 = 0
+        self._names: list[str] = []  # of elements around the next record
+
+    def add(self, root: Element) -> None:
+        """Add an element and all in it."""
+        todo = [(root, f"/{local_name(root)}")]
+        while todo:
+            element, path = todo.pop()
+            if _is_mixed(element):
+                self._add_paragraph(element, path)
+            elif _is_record(element):
+                self._add_record(element, path)
+            else:
+                self._add_attributes(element, path)
+                todo += reversed(_children(element, path))
+        if self._names:
+            self.built.row(BETWEEN_CELLS.join(self._names))
+        if self._base64:
+            self.built.note(f"values in base64 are left out ({self._base64:,})")
+
+    def _add_attributes(self, element: Element, path: str) -> None:
+        """Add the attributes of an element that contains records."""
+        fields = self._attributes(element)
+        if fields:
+            self._add_row(path, [local_name(element), *fields])
+
+    def _add_paragraph(self, element: Element, path: str) -> None:
+        self._add_attributes(element, path)
+        parts: list[str] = []
+        for event, part in _walk(element):
+            if event == "end":
+                if part is not element:
+                    parts.append(part.tail or "")
+                continue
+            if not isinstance(part.tag, str):  # an entity, which is not expanded
+                parts.append(str(part.text or ""))
+                continue
+            parts.append(part.text or "")
+            if part is not element:
+                parts += [f" {field} " for field in self._attributes(part)]
+        self._begin(path)
+        self.built.paragraph(" ".join("".join(parts).split()))
+
+    def _add_record(self, element: Element, path: str) -> None:
+        fields = self._attributes(element)
+        texts: list[tuple[str, str]] = []
+        leaves = [element] if not len(element) else list(element)
+        for leaf in leaves:
+            name = local_name(leaf)
+            if leaf is not element:
+                fields += self._attributes(leaf, f"{name}.")
+            text = self._shown(leaf.text or "")
+            is_alone = leaf is element and _is_prose(text)
+            if len(text) > LONGEST_FIELD or is_alone:
+                texts.append((name, text))
+            elif text:
+                fields.append(f"{name}: {text}")
+        if fields:
+            self._add_row(path, fields)
+        for name, text in texts:
+            self._begin(f"{path}/{name}" if len(element) else path)
+            self.built.paragraph(text)
+
+    def _add_row(self, path: str, fields: list[str]) -> None:
+        self._begin(path)
+        row: list[str] = []
+        length = 0
+        for text in fields:
+            if row and length + len(text) > LONGEST_UNIT:
+                self.built.row(BETWEEN_CELLS.join(row))
+                row = []
+                length = 0
+            row.append(text)
+            length += len(text)
+        self.built.row(BETWEEN_CELLS.join(row))
+
+    def _attributes(self, element: Element, before: str = "") -> list[str]:
+        fields: list[str] = []
+        for qualified, value in element.attrib.items():
+            name = qualified.rpartition("}")[2]
+            if value.strip() and name != "schemaLocation":
+                fields.append(f"{before}{name}: {self._shown(value)}")
+        return fields
+
+    def _shown(self, text: str) -> str:
+        if is_base64(text):
+            self._base64 += 1
+            return _BASE64
+        return " ".join(text.split())
+
+    def _begin(self, path: str) -> None:
+        self.built.place(path[-_LONGEST_PATH:])
+
+
+def _walk(element: Element) -> list[tuple[str, Element]]:
+    from lxml import etree
+
+    return list(etree.iterwalk(element, ("start", "end", "comment", "pi")))
+
+
+def _children(element: Element, path: str) -> list[tuple[Element, str]]:
+    """The children with their paths; those of one name are numbered from 1."""
+    totals: dict[str, int] = {}
+    for child in element:
+        name = local_name(child)
+        totals[name] = totals.get(name, 0) + 1
+    numbers: dict[str, int] = {}
+    children: list[tuple[Element, str]] = []
+    for child in element:
+        name = local_name(child)
+        numbers[name] = numbers.get(name, 0) + 1
+        number = f"[{numbers[name]}]" if totals[name] > 1 else ""
+        children.append((child, f"{path}/{name}{number}"))
+    return children
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text reads like a sentence rather than like a value."""
+    return text.endswith((".", "!", "?", "…")) or text.count(" ") >= _FEWEST_SPACES
+
+
+def _is_mixed(element: Element) -> bool:
+    """Whether text and elements are side by side in an element."""
+    if not len(element):
+        return False
+    if element.text and element.text.strip():
+        return True
+    return any(child.tail and child.tail.strip() for child in element)
+
+
+def _is_record(element: Element) -> bool:
+    """Whether an element has only text, or only children that have only text."""
+    if any(len(child) for child in element):
+        return False
+    names = {local_name(child) for child in element}
+    if len(element) > 1 and len(names) == 1:
+        return False  # a list
+    length = sum(len(child.text or "") for child in element)
+    return length <= LONGEST_UNIT or len(names) == len(element)
