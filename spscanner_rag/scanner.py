@@ -81,6 +81,8 @@ class Scanner(Scorer):
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default:
         the checkpoint's.
+    read : "auto", "all" or float, default "auto"
+        What is read of a text unless `scan` is told otherwise.
     choice, backend_reason : optional
         Why device, dtype and kernels are what they are, for `spscanner info`.
     local_files_only : bool, default False
@@ -89,7 +91,8 @@ class Scanner(Scorer):
     Raises
     ------
     ValueError
-        For an unknown segmenter, or a number of tokens below 1.
+        For an unknown segmenter, a number of tokens below 1, or a share to read if the
+        checkpoint has no sentence scan.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Scanner(Scorer):
         window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
+        read: Read = "auto",
         choice: Choice | None = None,
         backend_reason: str = "as the model was loaded",
         local_files_only: bool = False,
@@ -119,7 +123,7 @@ class Scanner(Scorer):
         if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
-        self.read: Read = "auto"
+        self.read = self._checked_read(read)
         self.segment_tokens = min(
             segment_tokens or default_segment_tokens(self.device.type, model.config),
             model.kernels.most_tokens(model.config),
@@ -148,6 +152,7 @@ class Scanner(Scorer):
         window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
+        read: Read = "auto",
         tokenizer: Tokenizer | str | Path | None = None,
         encoder: str | Path | object | None = "default",
         revision: str | None = None,
@@ -172,7 +177,7 @@ class Scanner(Scorer):
             What computes the layers: plain torch, kernels that numba compiles for the
             CPU, or mamba-ssm's Triton kernels. "auto" takes numba on a CPU and
             mamba-ssm on an NVIDIA GPU if they are installed, else torch.
-        window_tokens, segment_tokens, segmenter
+        window_tokens, segment_tokens, segmenter, read
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
             Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
@@ -207,6 +212,7 @@ class Scanner(Scorer):
         """
         # before anything is loaded
         check_options(window_tokens, segment_tokens, segmenter)
+        check_read(read)
         use_threads(threads)  # before dtypes are measured with them
         choice = choose(device, dtype)
         kernels, backend_reason = choose_backend(backend, choice.device)
@@ -227,6 +233,7 @@ class Scanner(Scorer):
             window_tokens=window_tokens,
             segment_tokens=segment_tokens,
             segmenter=segmenter,
+            read=read,
             choice=choice,
             backend_reason=backend_reason,
             local_files_only=local_files_only,
@@ -311,7 +318,7 @@ class Scanner(Scorer):
         query: str,
         text: Document,
         *,
-        read: Read = "auto",
+        read: Read | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> ScanResult:
@@ -325,12 +332,12 @@ class Scanner(Scorer):
             The whole document, of any length. A document from
             `spscanner_rag.files.read` is cut into sentences with regard to its
             headings, fences and tables. What `prepare` returned takes less time.
-        read : "auto", "all" or float, default "auto"
+        read : "auto", "all" or float, optional
             What the token reader reads: the whole text, or a share of its tokens from
             0 to 1, around the sentences that the checkpoint's sentence scan finds
             likeliest. The others get the scan's logits. "auto" reads all of a text of
             up to 4,096 tokens, of a checkpoint without a sentence scan, and with
-            ``window_tokens``; else a share of 0.2.
+            ``window_tokens``; else a share of 0.2. Default: the scanner's own option.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
@@ -376,7 +383,7 @@ class Scanner(Scorer):
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
-        read: Read = "auto",
+        read: Read | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[ScanResult]:
@@ -401,7 +408,7 @@ class Scanner(Scorer):
         collection : CollectionIndex, optional
             The words of a larger collection that the texts belong to, instead of
             ``together``.
-        read : "auto", "all" or float, default "auto"
+        read : "auto", "all" or float, optional
             As for `scan`. Texts of a collection share what is read for a question.
         progress, cancelled : callable, optional
             As for `scan`.
@@ -425,15 +432,14 @@ class Scanner(Scorer):
         self,
         requests: Sequence[ScanRequest],
         meter: Meter,
-        read: Read,
+        read: Read | None,
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> list[ScanResult]:
         # from the tokenizer, so that results do not keep the model in memory
         counter = token_counter(self.checkpoint.tokenizer)
-        scored_texts = self.pipeline.run(
-            requests, meter, collection, together, check_read(read)
-        )
+        read = self.read if read is None else check_read(read)
+        scored_texts = self.pipeline.run(requests, meter, collection, together, read)
         return [scored.result(counter) for scored in scored_texts]
 
     def rank(
@@ -443,7 +449,7 @@ class Scanner(Scorer):
         top_k: int | None = None,
         *,
         aggregation: Aggregation = "max",
-        read: Read = "auto",
+        read: Read | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[RankedDocument]:
@@ -460,7 +466,7 @@ class Scanner(Scorer):
         aggregation : str, default "max"
             How a document's score is computed from its sentences' logits; see
             `ScanResult.document_score`.
-        read : "auto", "all" or float, default "auto"
+        read : "auto", "all" or float, optional
             As for `scan_many`.
 
         Examples
@@ -578,12 +584,15 @@ class Scanner(Scorer):
         read : "auto", "all" or float
             As for `scan`, with its errors.
         """
-        checked = check_read(read)
-        if self.reading.sentence_scan is None:
-            refuse_share(checked, self.checkpoint.source)
         scanner = copy.copy(self)
-        scanner.read = checked
+        scanner.read = self._checked_read(read)
         return scanner
+
+    def _checked_read(self, read: Read) -> Read:
+        checked = check_read(read)
+        if self.checkpoint.sentence_scan is None:
+            refuse_share(checked, self.checkpoint.source)
+        return checked
 
     @cached_property
     def preparation(self) -> str | None:

@@ -92,9 +92,12 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
         """Scan these whole documents, pages or chunks.
 
-        ``fields`` are the other fields of the class.
+        ``fields`` are the other fields of the class. If the first stage chooses among
+        the documents for each question, `index` is called.
         """
-        return cls(documents=list(documents), **fields)
+        retriever = cls(documents=list(documents), **fields)
+        retriever.index()
+        return retriever
 
     @classmethod
     def from_texts(
@@ -123,7 +126,7 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         documents = []
         for text, metadata, name in zip(texts, metadatas, ids, strict=True):
             documents.append(Document(page_content=text, metadata=metadata, id=name))
-        return cls(documents=documents, **fields)
+        return cls.from_documents(documents, **fields)
 
     @classmethod
     def from_retriever(
@@ -171,16 +174,27 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         self.corpus().counted()
         return self
 
-    def persist(self, path: str | Path) -> None:
-        """Write the documents, their word counts and vectors to a folder.
+    def index(self) -> None:
+        """Prepare the documents that "bm25" chooses from, so that no question has to.
 
-        They are written completely or not at all. A scanner with an encoder, such as
-        the bundled one, is loaded for this and computes the missing vectors. The folder
+        A scanner with an encoder, such as the bundled one, is loaded and reads each
+        document once, with a bar on a terminal. Nothing is done if a question reads all
+        documents anyway. Documents that are added later are prepared with the next
+        question, or by another call.
+        """
+        self.sentence_search().index(self.corpus())
+
+    def persist(self, path: str | Path) -> None:
+        """Write the documents, and what is prepared of them, to a folder.
+
+        They are written completely or not at all. The scanner is loaded for this, and
+        prepares what is missing, with a bar on a terminal: sentences, tokens, words
+        and, with an encoder such as the bundled one's, vectors. The folder
         must be new, empty, or written by `persist` before; its content is replaced.
         ``ValueError`` if it holds anything else, or if metadata hold values that JSON
         cannot keep.
         """
-        self.corpus().persist(path, self.sentence_search().meaning)
+        self.sentence_search().persist(self.corpus(), path)
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None

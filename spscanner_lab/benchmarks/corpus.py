@@ -71,8 +71,7 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
     scanner = Scanner.from_pretrained(device=arguments.device)
     scanner.scan(questions[0].query, texts[0])  # the first call is slower
     start = time.perf_counter()
-    if scanner.meaning is not None:
-        corpus.encode(scanner.meaning, range(len(texts)))
+    corpus.prepare(scanner, range(len(texts)))
     seconds["encode"] = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:
         persisting, loading = _folder_seconds(Path(folder), texts, corpus)
@@ -143,7 +142,7 @@ def _answers(
     right_sentences = 0
     for query, right, answer in questions:
         start = time.perf_counter()
-        chosen = choose_texts(corpus, query, bounds, meaning=lambda: scanner.meaning)
+        chosen = choose_texts(corpus, query, bounds, load_scorer=lambda: scanner)
         numbers = [number for number, _ in chosen]
         first_stage_seconds.append(time.perf_counter() - start)
         sentences = _best_sentences(scanner, query, corpus, numbers)

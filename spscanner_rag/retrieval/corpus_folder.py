@@ -79,6 +79,12 @@ def write_corpus(
         _remove(older_files)
 
 
+def check_corpus(path: str | Path, documents: Iterable[Record]) -> None:
+    """Raise the errors of `write_corpus` that are found before anything is written."""
+    _json_lines(documents)
+    _check_free(Path(path).expanduser())
+
+
 def _json_lines(documents: Iterable[Record]) -> list[bytes]:
     lines = []
     for number, document in enumerate(documents, start=1):
@@ -221,7 +227,13 @@ def _read_files(
             raise damaged(file_path, f"cannot be read ({error!s:.200})") from None
     try:
         return documents, HeldTexts.from_arrays(arrays)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise damaged(folder, f"has an index that cannot be used ({error})") from None
 
 

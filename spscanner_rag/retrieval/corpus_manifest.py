@@ -12,7 +12,7 @@ MANIFEST_FILE = "manifest.json"
 
 _FORMAT = 1
 _KIND = "spscanner-rag corpus"
-_MOST_FILES = 32
+_MOST_FILES = 64
 _LARGEST_MANIFEST = 2**16
 _LISTED_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)")
 _UNFINISHED_FILE = re.compile(

@@ -1,17 +1,14 @@
 """The first stage: chooses the texts of a corpus that are read for a query."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.retrieval.held_texts import HeldTexts
 from spscanner_rag.retrieval.read_bounds import ReadBounds
-from spscanner_rag.scorers import Cancelled, never
-
-if TYPE_CHECKING:  # it imports torch, which a corpus without an encoder does not need
-    from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.scorers import Cancelled, Scorer, never
 
 OwnFirstStage = Literal["bm25", "none"]
 """The first stages that need no retriever of a framework."""
@@ -19,12 +16,12 @@ OwnFirstStage = Literal["bm25", "none"]
 ChosenText = tuple[int, float | None]
 """The index of a text, and its score if it was ranked."""
 
-LoadMeaning = Callable[[], "Meaning | None"]
-"""Returns a scorer's `Meaning`, or None if it has none."""
+LoadScorer = Callable[[], Scorer | None]
+"""Loads a scorer; None for none."""
 
 
-def no_meaning() -> None:
-    """Return None, as the `LoadMeaning` of a scorer without an encoder."""
+def no_scorer() -> None:
+    """Return None, as the `LoadScorer` where texts are chosen by words alone."""
 
 
 def choose_texts(
@@ -32,7 +29,7 @@ def choose_texts(
     query: str,
     bounds: ReadBounds,
     among: Sequence[int] | None = None,
-    meaning: LoadMeaning = no_meaning,
+    load_scorer: LoadScorer = no_scorer,
     cancelled: Cancelled = never,
 ) -> list[ChosenText]:
     """Choose the texts to read for a query, in the order of the corpus.
@@ -52,7 +49,7 @@ def choose_texts(
         How much is read.
     among : sequence of int, optional
         Indices of the texts to choose from; default: all.
-    meaning : callable
+    load_scorer : callable
         Called only if texts must be chosen.
     cancelled : callable
         Ends the encoding of texts.
@@ -61,18 +58,26 @@ def choose_texts(
     if among is not None:
         candidates = among
     filled = [number for number in candidates if held_texts.tokens[number]]
-    if len(bounds.within(_tokens_of(held_texts, filled))) == len(filled):
+    if all_are_read(held_texts, bounds, filled):
         return [(number, None) for number in filled]
     scores = dict(_by_words(held_texts, query, filled))
-    encoder = meaning()
-    if encoder is not None:
-        meaning_logits = held_texts.meaning_logits(query, encoder, filled, cancelled)
+    scorer = load_scorer()
+    if scorer is not None and scorer.meaning is not None:
+        meaning_logits = held_texts.meaning_logits(query, scorer, filled, cancelled)
         scores = _by_words_and_meaning(scores, meaning_logits)
     unranked = [number for number in filled if number not in scores]
     ranking = [*scores, *unranked]
     ranks = bounds.within(_tokens_of(held_texts, ranking))
     chosen = sorted(ranking[rank] for rank in ranks)
     return [(number, scores.get(number)) for number in chosen]
+
+
+def all_are_read(
+    held_texts: HeldTexts, bounds: ReadBounds, numbers: Sequence[int]
+) -> bool:
+    """Tell whether the bounds admit all of some texts."""
+    within = bounds.within(_tokens_of(held_texts, numbers))
+    return len(within) == len(numbers)
 
 
 def _tokens_of(held_texts: HeldTexts, numbers: Sequence[int]) -> list[int]:

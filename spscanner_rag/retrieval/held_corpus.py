@@ -7,14 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Generic, Self
 
-from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.corpus_folder import (
+    check_corpus,
+    read_corpus,
+    write_corpus,
+)
 from spscanner_rag.retrieval.first_stage import (
     ChosenText,
-    LoadMeaning,
+    LoadScorer,
+    all_are_read,
     choose_texts,
-    no_meaning,
+    no_scorer,
 )
-from spscanner_rag.retrieval.held_texts import HeldTexts
+from spscanner_rag.retrieval.held_texts import HeldTexts, TextsDone
 from spscanner_rag.retrieval.host import Host, Item, ReadText
 from spscanner_rag.retrieval.read_bounds import ReadBounds
 from spscanner_rag.retrieval.token_estimate import estimated_tokens
@@ -79,17 +84,52 @@ class HeldCorpus(Generic[Item]):
                 " persist(path) wrote: persist them again"
             ) from error
 
-    def persist(self, path: str | Path, meaning: LoadMeaning = no_meaning) -> None:
+    def persist(
+        self,
+        path: str | Path,
+        load_scorer: LoadScorer = no_scorer,
+        progress: TextsDone | None = None,
+    ) -> None:
         """Write everything to a folder, as `write_corpus` does.
 
-        If ``meaning`` returns an encoder, all vectors are made and written.
+        What ``load_scorer``'s scorer prepares of a text is made and written too. The
+        folder and the documents are checked first.
         """
         records = list(self.host.records(self.items))
         texts, held_texts = self.counted()
-        encoder = meaning()
-        if encoder is not None:
-            held_texts.encode(encoder, range(len(texts)))
+        check_corpus(path, records)
+        scorer = load_scorer()
+        if scorer is not None:
+            held_texts.prepare(scorer, range(len(texts)), progress=progress)
+            held_texts = held_texts.with_prepared(scorer)
         write_corpus(path, self.host.framework, records, held_texts)
+
+    def index(
+        self,
+        bounds: ReadBounds,
+        load_scorer: LoadScorer,
+        progress: TextsDone | None = None,
+    ) -> None:
+        """Prepare all texts, unless every question reads all of them.
+
+        A question then finds everything that its first stage compares.
+
+        Parameters
+        ----------
+        bounds : ReadBounds
+            How much a question reads.
+        load_scorer : callable
+            Called only if texts must be chosen for a question.
+        progress : callable, optional
+            Called with the number of texts that are prepared, and of all.
+        """
+        _, held_texts = self.counted()
+        numbers = [n for n, tokens in enumerate(held_texts.tokens) if tokens]
+        if all_are_read(held_texts, bounds, numbers):
+            return
+        scorer = load_scorer()
+        if scorer is not None and scorer.meaning is not None:
+            held_texts.prepare(scorer, numbers, progress=progress)
 
     @property
     def ids(self) -> list[str]:
@@ -150,7 +190,7 @@ class HeldCorpus(Generic[Item]):
         bounds: ReadBounds,
         admits: Callable[[Item], bool] | None = None,
         found_items: object = None,
-        meaning: LoadMeaning = no_meaning,
+        load_scorer: LoadScorer = no_scorer,
         cancelled: Cancelled = never,
     ) -> list[ReadText[Item]]:
         """Choose the texts to read for a query.
@@ -170,8 +210,8 @@ class HeldCorpus(Generic[Item]):
             any other item are left out.
         found_items : object
             What a first stage of the framework returned.
-        meaning : callable
-            Called only if texts must be chosen, or have vectors.
+        load_scorer : callable
+            Called only if texts must be chosen.
         cancelled : callable
             Ends the encoding of texts.
 
@@ -189,14 +229,9 @@ class HeldCorpus(Generic[Item]):
         chosen: list[ChosenText] = [(number, None) for number in admitted]
         if first_stage != "none":
             among = list(admitted)
-            chosen = choose_texts(held_texts, query, bounds, among, meaning, cancelled)
-        encoder = None
-        if held_texts.vectors:
-            encoder = meaning()
-        if encoder is not None:
-            numbers = [number for number, _ in chosen]
-            encoded = [n for n in numbers if held_texts.has_vectors(n, encoder)]
-            held_texts.encode(encoder, encoded, cancelled)
+            chosen = choose_texts(
+                held_texts, query, bounds, among, load_scorer, cancelled
+            )
         return [replace(admitted[number], score=score) for number, score in chosen]
 
     def _texts_of(self, found_items: object) -> list[ReadText[Item]]:

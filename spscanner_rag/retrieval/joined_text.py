@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -102,6 +103,13 @@ class JoinedText:
         A run that continues another one is in the other's block.
         """
         return tuple(run.start for run in self.runs if not run.continues)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the text and of the starts of its runs."""
+        digest = sha256(self.text.encode("utf-8", "surrogatepass"))
+        digest.update(repr([run.start for run in self.runs[1:]]).encode())
+        return digest.hexdigest()[:32]
 
     def touches(self, start: int, end: int) -> bool:
         """Whether any piece overlaps the span."""

@@ -40,6 +40,10 @@ class RetrieverFields(ScanFields):
     bound. Four ASCII characters, or a UTF-8 byte of another, count as one. A
     document that would exceed it is left out, except the best one."""
 
+    show_progress: bool | None = None
+    """Whether a bar on standard error shows how many documents are prepared, when the
+    retriever is made from documents or persisted. None: if that is a terminal."""
+
     @property
     def stage(self) -> Any:  # noqa: ANN401 - of the framework's class, or our name of one
         """The first stage, under whichever name it was passed."""
@@ -72,4 +76,9 @@ class RetrieverFields(ScanFields):
         """Make the search that the fields describe, with its first stage and bounds."""
         search = super().sentence_search(arguments)
         bounds = ReadBounds(self.read_documents, self.read_tokens)
-        return replace(search, first_stage=self.stage, bounds=bounds)
+        return replace(
+            search,
+            first_stage=self.stage,
+            bounds=bounds,
+            show_progress=self.show_progress,
+        )

@@ -10,20 +10,24 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.results.together import Together
-from spscanner_rag.retrieval.block_units import units_of_blocks
 from spscanner_rag.retrieval.hits import Hit
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.prepared_texts import PrepareText, prepared_text
 from spscanner_rag.scorers import (
     Cancelled,
+    PreparedText,
     Scorer,
     UnitScores,
     never,
-    score_batch,
+    score_prepared_batch,
     stop_if,
-    words_together,
 )
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
+
+_COUNTED_BYTES = 2**28
+"""Most bytes of texts that stay prepared from the counting of their words until they
+are scored, whatever is kept for later questions."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def score_texts(
     selection: Selection,
     *,
     collection: CollectionIndex | None = None,
+    prepare: PrepareText = prepared_text,
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> ScoredTexts:
@@ -102,6 +107,8 @@ def score_texts(
         What hits will be selected by; another ``max_tokens`` is possible.
     collection : CollectionIndex, optional
         The words of a larger collection. Default: the texts are one collection.
+    prepare : callable
+        Returns a text as the scorer has prepared it.
     batch_size : int
         Number of texts that the scorer gets at a time.
     cancelled : callable
@@ -125,26 +132,33 @@ def score_texts(
     """
     counter = _counter(scorer, selection)
     _check_says_answers(scorer, selection)
-    units_of_texts: dict[int, list[Unit]] = {}
+    counted: dict[int, PreparedText] = {}
 
-    def cut(number: int) -> list[Unit]:
-        if number not in units_of_texts:
-            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-            units_of_texts[number] = units_of_blocks(scorer.units_of, texts[number])
-        return units_of_texts[number]
+    def prepared(number: int) -> PreparedText:
+        if number in counted:
+            return counted.pop(number)
+        stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+        return prepare(scorer, texts[number], cancelled)
 
     if collection is None and len(texts) > 1 and scorer.uses_collection:
-        all_units = [cut(number) for number in range(len(texts))]
-        collection = words_together(scorer, all_units, cancelled)
+        collection = CollectionIndex()
+        n_bytes = 0
+        for number in range(len(texts)):
+            text = prepared(number)
+            collection.add_words(str(number), text.words)
+            n_bytes += text.nbytes
+            if n_bytes <= _COUNTED_BYTES:
+                counted[number] = text
     scores_of_texts: list[UnitScores] = []
     results: list[ScanResult] = []
     for first in range(0, len(texts), batch_size):
-        batch = range(first, min(first + batch_size, len(texts)))
-        requests = [(query, texts[number].text, cut(number)) for number in batch]
-        scores_of_batch = score_batch(scorer, requests, cancelled, collection)
-        for number, scores in zip(batch, scores_of_batch, strict=True):
-            units = units_of_texts.pop(number)
-            results.append(_result(query, texts[number], units, scores, counter))
+        numbers = range(first, min(first + batch_size, len(texts)))
+        batch = [prepared(number) for number in numbers]
+        scores_of_batch = score_prepared_batch(
+            scorer, query, batch, cancelled, collection
+        )
+        for number, text, scores in zip(numbers, batch, scores_of_batch, strict=True):
+            results.append(_result(query, texts[number], text.units, scores, counter))
         scores_of_texts += scores_of_batch
     best = [_best_score(scores) for scores in scores_of_texts]
     answerable = [scores.answerable for scores in scores_of_texts]

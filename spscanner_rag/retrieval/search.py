@@ -3,14 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self
+from pathlib import Path
+from typing import Literal, Self
 
-from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Selection
 from spscanner_rag.retrieval.answers import Answer, Result
 from spscanner_rag.retrieval.held_corpus import HeldCorpus
+from spscanner_rag.retrieval.held_texts import HeldTexts
 from spscanner_rag.retrieval.host import Item, ReadText
 from spscanner_rag.retrieval.model_budget import ModelBudget, Prompt
+from spscanner_rag.retrieval.prepared_texts import prepared_text
+from spscanner_rag.retrieval.progress_bar import progress_bar
 from spscanner_rag.retrieval.pruning import pruned_text, reduction_metadata
 from spscanner_rag.retrieval.read_bounds import ReadBounds
 from spscanner_rag.retrieval.scored_texts import ScoredTexts, score_texts
@@ -19,9 +22,6 @@ from spscanner_rag.retrieval.selected_pieces import SelectedPiece, pieces_of_hit
 from spscanner_rag.retrieval.worker_threads import AT_ONCE, T, off_loop
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
-
-if TYPE_CHECKING:  # it imports torch
-    from spscanner_rag.encoder.meaning import Meaning
 
 ReturnNodes = Literal["sentence", "node", "pruned"]
 """What a framework class returns: sentences, the pieces that contain them, or these
@@ -55,6 +55,8 @@ class SentenceSearch:
         For `answer_from`: "bm25", "none" or a retriever of the framework.
     bounds : ReadBounds
         For `answer_from`: how much is read.
+    show_progress : bool, optional
+        For `index` and `persist`: whether a bar is shown. None: on a terminal.
     """
 
     choice: ScorerChoice
@@ -65,10 +67,20 @@ class SentenceSearch:
     prompt: Prompt | None
     first_stage: object = "none"
     bounds: ReadBounds = field(default_factory=ReadBounds)
+    show_progress: bool | None = None
 
-    def meaning(self) -> "Meaning | None":
-        """Load the scorer and return its `Meaning`, or None if it has none."""
-        return self.choice.resolve().meaning
+    def index(self, held: HeldCorpus[Item]) -> None:
+        """Prepare the texts of a corpus if "bm25" chooses among them."""
+        if self.first_stage != "bm25":
+            return
+        bounds = self.bounds.on(self.choice)
+        with progress_bar(self.show_progress) as texts_done:
+            held.index(bounds, self.choice.resolve, texts_done)
+
+    def persist(self, held: HeldCorpus[Item], path: str | Path) -> None:
+        """Write a corpus to a folder, with all that the scorer prepares of it."""
+        with progress_bar(self.show_progress) as texts_done:
+            held.persist(path, self.choice.resolve, texts_done)
 
     def answer_from(
         self,
@@ -90,11 +102,11 @@ class SentenceSearch:
             self.bounds.on(self.choice),
             admits,
             found_items,
-            self.meaning,
+            self.choice.resolve,
             cancelled,
         )
         _, held_texts = held.counted()
-        return self.answer(query, texts, new_answer, cancelled, held_texts.collection)
+        return self.answer(query, texts, new_answer, cancelled, held_texts)
 
     def answer(
         self,
@@ -102,7 +114,7 @@ class SentenceSearch:
         texts: Sequence[ReadText[Item]],
         new_answer: NewAnswer[Item, Result],
         cancelled: Cancelled = never,
-        collection: CollectionIndex | None = None,
+        held_texts: HeldTexts | None = None,
     ) -> list[Result]:
         """Return the best sentences of all texts together, or their pieces.
 
@@ -116,18 +128,24 @@ class SentenceSearch:
             The framework's `Answer` class, which makes the results.
         cancelled : callable
             Ends the scan.
-        collection : CollectionIndex, optional
-            The words of a larger collection that the texts belong to.
+        held_texts : HeldTexts, optional
+            The larger collection that the texts belong to, and what is prepared of it.
         """
         joined_texts = [text.joined for text in texts]
         if not any(joined.text.strip() for joined in joined_texts):
             return []
+        collection = None
+        prepare = prepared_text
+        if held_texts is not None:
+            collection = held_texts.collection
+            prepare = held_texts.prepared
         scored = score_texts(
             self.choice.resolve(),
             query,
             joined_texts,
             self.selection,
             collection=collection,
+            prepare=prepare,
             batch_size=self.batch_size,
             cancelled=cancelled,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,12 @@ _ROWS = "vector_rows"
 _SCALES = "vector_scales"
 _COUNTS = "vector_counts"
 _KEYS = "vector_keys"
+_DIGESTS = "vector_digests"
 _DTYPES = {_ROWS: np.int8, _SCALES: np.float16, _COUNTS: np.int64}
 
 
-def vectors_to_arrays(
-    encoder: str, vectors: "Mapping[str, SentenceVectors]"
-) -> dict[str, NDArray[Any]]:
-    """Put the vectors of all texts into four arrays, or none where there are none.
+class EncodedTexts(NamedTuple):
+    """The vectors of the sentences of some texts.
 
     Parameters
     ----------
@@ -29,7 +28,19 @@ def vectors_to_arrays(
         Digest of the encoder that made the vectors.
     vectors : mapping
         Key of a text → vectors of its sentences.
+    digests : mapping
+        Key of a text → digest of these sentences. Folders of earlier versions have
+        none.
     """
+
+    encoder: str
+    vectors: "Mapping[str, SentenceVectors]"
+    digests: Mapping[str, str]
+
+
+def vectors_to_arrays(encoded: EncodedTexts) -> dict[str, NDArray[Any]]:
+    """Put the vectors of all texts into five arrays, or none where there are none."""
+    vectors = encoded.vectors
     if not vectors:
         return {}
     width = max(of_text.rows.shape[1] for of_text in vectors.values())
@@ -37,43 +48,50 @@ def vectors_to_arrays(
     scales = [np.zeros(0, np.float16)]
     counts: list[int] = []
     keys: list[str] = []
+    digests: list[str] = []
     for key, of_text in vectors.items():
         if len(of_text.rows):  # a text without sentences has rows of another width
             rows.append(of_text.rows)
         scales.append(of_text.scales)
         counts.append(len(of_text.scales))
-        keys.append(f"{encoder} {key}")
+        keys.append(f"{encoded.encoder} {key}")
+        digests.append(encoded.digests.get(key, ""))
     return {
         _ROWS: np.concatenate(rows),
         _SCALES: np.concatenate(scales),
         _COUNTS: np.array(counts, np.int64),
         _KEYS: np.array(keys),
+        _DIGESTS: np.array(digests),
     }
 
 
-def vectors_from_arrays(
-    arrays: Mapping[str, NDArray[Any]],
-) -> "tuple[str, dict[str, SentenceVectors]]":
-    """Restore the digest of the encoder, and the vectors of each text by its key.
+def vectors_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> EncodedTexts:
+    """Restore what `vectors_to_arrays` put into arrays.
 
     ``ValueError`` for arrays that do not fit together.
     """
     if _KEYS not in arrays:
-        return "", {}
+        return EncodedTexts("", {}, {})
     from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 
     _check_arrays(arrays)
-    rows = arrays[_ROWS]
-    scales = arrays[_SCALES]
+    rows = np.asarray(arrays[_ROWS])  # a view: slices of a map take longer
+    scales = np.asarray(arrays[_SCALES])
     bounds = [0, *np.cumsum(arrays[_COUNTS]).tolist()]
+    digests_of_texts = [""] * len(arrays[_COUNTS])
+    if _DIGESTS in arrays:
+        digests_of_texts = arrays[_DIGESTS].tolist()
     encoder = ""
     vectors: dict[str, SentenceVectors] = {}
-    for name, (start, stop) in zip(
-        arrays[_KEYS].tolist(), pairwise(bounds), strict=True
+    digests: dict[str, str] = {}
+    for name, digest, (start, stop) in zip(
+        arrays[_KEYS].tolist(), digests_of_texts, pairwise(bounds), strict=True
     ):
         encoder, _, key = str(name).rpartition(" ")
         vectors[key] = SentenceVectors(rows[start:stop], scales[start:stop])
-    return encoder, vectors
+        if digest:
+            digests[key] = str(digest)
+    return EncodedTexts(encoder, vectors, digests)
 
 
 def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:

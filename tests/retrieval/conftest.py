@@ -2,17 +2,15 @@
 
 import pytest
 
-from spscanner_rag.encoder.meaning import Meaning
-from spscanner_rag.encoder.text_encoder import TextEncoder
 from spscanner_rag.retrieval.held_texts import HeldTexts
-from tests.retrieval.encoded import TEXTS, WEIGHTS, embed
+from tests.retrieval.encoded import TEXTS, Encoded
 from tests.retrieval.searching import joined
 
 
 @pytest.fixture
-def meaning() -> Meaning:
-    """An encoder that knows only a few words."""
-    return Meaning(TextEncoder(embed), WEIGHTS)
+def encoded() -> Encoded:
+    """A scorer whose encoder knows only a few words."""
+    return Encoded()
 
 
 @pytest.fixture

@@ -2,44 +2,46 @@
 
 import pytest
 
-from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.retrieval.first_stage import choose_texts
 from spscanner_rag.retrieval.held_texts import HeldTexts
 from spscanner_rag.retrieval.read_bounds import ReadBounds
 from spscanner_rag.scorers import ScanCancelled
+from tests.retrieval.encoded import Encoded
 from tests.retrieval.searching import joined
 
 ONE = ReadBounds(read_documents=1)
 
 
 def test_a_question_in_other_words_finds_its_document(
-    corpus: HeldTexts, meaning: Meaning
+    corpus: HeldTexts, encoded: Encoded
 ) -> None:
     question = "Which animal hurt somebody?"
     assert [number for number, _ in choose_texts(corpus, question, ONE)] == [0]
     assert [
         number
-        for number, _ in choose_texts(corpus, question, ONE, meaning=lambda: meaning)
+        for number, _ in choose_texts(
+            corpus, question, ONE, load_scorer=lambda: encoded
+        )
     ] == [1]
     assert [
         number
         for number, _ in choose_texts(
-            corpus, "the treaty", ONE, meaning=lambda: meaning
+            corpus, "the treaty", ONE, load_scorer=lambda: encoded
         )
     ] == [2]
 
 
 def test_no_encoder_is_asked_for_where_all_is_read(corpus: HeldTexts) -> None:
-    def never() -> Meaning:
+    def never() -> Encoded:
         raise AssertionError
 
-    assert len(choose_texts(corpus, "soup", ReadBounds(), meaning=never)) == 3
+    assert len(choose_texts(corpus, "soup", ReadBounds(), load_scorer=never)) == 3
 
 
-def test_encoding_can_be_cancelled(corpus: HeldTexts, meaning: Meaning) -> None:
+def test_encoding_can_be_cancelled(corpus: HeldTexts, encoded: Encoded) -> None:
     with pytest.raises(ScanCancelled):
         choose_texts(
-            corpus, "soup", ONE, meaning=lambda: meaning, cancelled=lambda: True
+            corpus, "soup", ONE, load_scorer=lambda: encoded, cancelled=lambda: True
         )
 
 

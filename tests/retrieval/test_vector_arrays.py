@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.retrieval.held_texts import HeldTexts
+from tests.retrieval.encoded import Encoded
 
 
 @pytest.mark.parametrize(
@@ -17,13 +17,14 @@ from spscanner_rag.retrieval.held_texts import HeldTexts
         ("vector_counts", np.array([6], np.int64)),
         ("vector_counts", np.array([7, -1, 0, 0], np.int64)),
         ("vector_counts", np.array([2, 2, 1, 0], np.int64)),
+        ("vector_digests", np.array(["a", "b"])),
     ],
 )
 def test_misfit_arrays_are_refused(
-    corpus: HeldTexts, meaning: Meaning, name: str, array: np.ndarray
+    corpus: HeldTexts, encoded: Encoded, name: str, array: np.ndarray
 ) -> None:
-    corpus.encode(meaning, range(4))
+    corpus.prepare(encoded, range(4))
     arrays = corpus.to_arrays()
-    assert HeldTexts.from_arrays(arrays).vectors.keys() == corpus.vectors.keys()
-    with pytest.raises(ValueError, match="vectors"):
+    assert HeldTexts.from_arrays(arrays).vectors.digests == corpus.vectors.digests
+    with pytest.raises(ValueError, match=r"vectors|zip"):
         HeldTexts.from_arrays(arrays | {name: array})

@@ -129,18 +129,22 @@ class SPScannerRetriever(BaseRetriever):
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
         """Retrieve from documents of any length.
 
-        ``options`` are the other parameters of the class.
+        ``options`` are the other parameters of the class. If the first stage chooses
+        among the documents for each question, `index` is called.
         """
-        return cls(documents, **options)
+        return cls.from_nodes(documents, **options)
 
     @classmethod
     def from_nodes(cls, nodes: Sequence[BaseNode], **options: Any) -> Self:  # noqa: ANN401
         """Retrieve from the documents that nodes were cut from.
 
         The nodes may be those of an `IngestionPipeline`. ``options`` are the others of
-        the class; with ``documents`` or ``docstore``, the whole texts are read.
+        the class; with ``documents`` or ``docstore``, the whole texts are read. `index`
+        is called as by `from_documents`.
         """
-        return cls(nodes, **options)
+        retriever = cls(nodes, **options)
+        retriever.index()
+        return retriever
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
@@ -157,7 +161,7 @@ class SPScannerRetriever(BaseRetriever):
             "callback_manager": getattr(index, "_callback_manager", None),
             "object_map": getattr(index, "_object_map", None),
         }
-        return cls(index_nodes(index), **{**defaults, **options})
+        return cls.from_nodes(index_nodes(index), **{**defaults, **options})
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:  # noqa: ANN401
@@ -174,16 +178,27 @@ class SPScannerRetriever(BaseRetriever):
         retriever._held.counted()
         return retriever
 
-    def persist(self, path: str | Path) -> None:
-        """Write the nodes and documents, their word counts and vectors to a folder.
+    def index(self) -> None:
+        """Prepare the documents that "bm25" chooses from, so that no question has to.
 
-        They are written completely or not at all. A scanner with an encoder, such as
-        the bundled one, is loaded for this and computes the missing vectors. The folder
+        A scanner with an encoder, such as the bundled one, is loaded and reads each
+        document once, with a bar on a terminal. Nothing is done if a question reads all
+        documents anyway. Documents that are added later are prepared with the next
+        question, or by another call.
+        """
+        self._search.index(self._held)
+
+    def persist(self, path: str | Path) -> None:
+        """Write the nodes and documents, and what is prepared of them, to a folder.
+
+        They are written completely or not at all. The scanner is loaded for this, and
+        prepares what is missing, with a bar on a terminal: sentences, tokens, words
+        and, with an encoder such as the bundled one's, vectors. The folder
         must be new, empty, or written by `persist` before; its content is replaced.
         ``ValueError`` if it holds anything else, or if metadata hold values that JSON
         cannot keep.
         """
-        self._held.persist(path, self._search.meaning)
+        self._search.persist(self._held, path)
 
     @property
     def ref_doc_ids(self) -> list[str]:
