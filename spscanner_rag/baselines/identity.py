@@ -16,7 +16,10 @@ def identity_of(scorer: Scorer) -> dict[str, str]:
         # Some published checkpoints have no tokenizer file.
         tokenizer = scorer.checkpoint.tokenizer.to_str()
         digest = hashlib.sha256(tokenizer.encode()).hexdigest()
-        return {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": digest}
+        identity = {"checkpoint": scorer.checkpoint.fingerprint(), "tokenizer": digest}
+        if scorer.read != "auto":
+            identity["read"] = str(scorer.read)
+        return identity
     if isinstance(scorer, RemoteScanner):
         model = scorer.served_model()  # fails here if the server cannot be reached
         return {"checkpoint": model["sha256"], "dtype": model["dtype"]}

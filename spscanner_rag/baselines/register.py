@@ -17,7 +17,7 @@ from spscanner_rag import baselines  # a module is imported when its name is use
 # The command line's help imports this module, and must not load what these need.
 if TYPE_CHECKING:
     from spscanner_rag.baselines.unit_kinds import UnitKind
-    from spscanner_rag.scorers import Scorer
+    from spscanner_rag.scorers import Read, Scorer
     from spscanner_rag.text.units import Segmenter
 
 ENTRY_POINTS = "spscanner.retrievers"
@@ -45,6 +45,7 @@ class LoadOptions:
     trust_remote_code : whether models from the Hub may run their own code
     titles : titles of documents by their text, for `Propositions`
     tokenizer : for scanners that are named with a model
+    read : what a scanner reads, as for `Scanner.scan`
     keep_texts : number of texts of which BM25 and dense keep an index for further
     questions
     """
@@ -55,6 +56,7 @@ class LoadOptions:
     trust_remote_code: bool = False
     titles: Mapping[str, str] | None = None
     tokenizer: str | None = None
+    read: "Read" = "auto"
     keep_texts: int = 4
 
     @property
@@ -107,9 +109,10 @@ def _load_scanner(model: str, options: LoadOptions) -> "Scorer":
         settings["segmenter"] = segmenter_of(options.unit)
     if model and options.tokenizer is not None:
         settings["tokenizer"] = options.tokenizer
-    return shared_scanner(
+    scanner = shared_scanner(
         model or None, device=options.device, dtype=options.dtype, **settings
     )
+    return scanner.with_read(options.read)
 
 
 def _load_bm25(model: str, options: LoadOptions) -> "Scorer":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from spscanner_rag.retrieval.hidden_token import HiddenToken, split_token
 from spscanner_rag.retrieval.shared_scanners import shared_scanner
-from spscanner_rag.scorers import Scorer, check_scorer
+from spscanner_rag.scorers import Read, Scorer, check_read, check_scorer
 
 if TYPE_CHECKING:  # it imports torch, so at run time only where a scanner is needed
     from spscanner_rag.scanner import Scanner
@@ -30,6 +30,8 @@ class ScorerChoice:
         A loaded scanner, instead of a model.
     scorer : Scorer, optional
         Any scorer, instead of a model.
+    read : "auto", "all" or float
+        What it reads of a text, as for `Scanner.scan`.
     """
 
     model: str | Path | None = None
@@ -40,6 +42,7 @@ class ScorerChoice:
     token: HiddenToken = field(default_factory=HiddenToken)
     scanner: "Scanner | None" = None
     scorer: Scorer | None = None
+    read: Read = "auto"
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -57,6 +60,7 @@ class ScorerChoice:
             token=token,
             scanner=options["scanner"],
             scorer=options["scorer"],
+            read=check_read(options["read"]),
         )
         choice._check_one_is_chosen()
         if choice.scorer is not None:
@@ -119,8 +123,13 @@ class ScorerChoice:
     def resolve(self) -> Scorer:
         """Return the scorer.
 
-        The first call in a process for a model loads it.
+        The first call in a process for a model loads it. A scanner or scorer that was
+        passed keeps its own ``read`` unless another was chosen.
         """
+        scorer = self._loaded()
+        return scorer if self.read == "auto" else scorer.with_read(self.read)
+
+    def _loaded(self) -> Scorer:
         if self.scorer is not None:
             return self.scorer
         if self.scanner is not None:
@@ -159,6 +168,7 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
         "segment_tokens": scanner.segment_tokens,
         "segmenter": segmenter.name if is_ours else segmenter,
         "encoder": checkpoint.encoder,
+        "read": scanner.read,
     }
     if not is_local and not is_bundled:
         model_kwargs["revision"] = checkpoint.folder.name

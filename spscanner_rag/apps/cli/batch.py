@@ -12,7 +12,7 @@ import typer
 
 from spscanner_rag.apps.cli.declaring import argument, grouped, option
 from spscanner_rag.apps.cli.messages import tell
-from spscanner_rag.apps.cli.model_options import ScannerOptions
+from spscanner_rag.apps.cli.model_options import ScannerOptions, read_of
 from spscanner_rag.apps.cli.selection import SelectionOptions, selection_options
 from spscanner_rag.apps.cli.shared_options import MODEL, PROGRESS, SEGMENT_TOKENS
 from spscanner_rag.files.formats import formats_in_words
@@ -181,6 +181,7 @@ def batch(
         "threads": computes.threads,
         "segment_tokens": segment_tokens,
         "tokenizer": _absolute(computes.tokenizer),
+        "read": read_of(computes.read),
     }
     identity, finish_all = _workers(plan, task, scanner_options, cluster)
     with progress_bars(progress) as bars:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cli.declaring import option
 from spscanner_rag.apps.cli.listed_names import names_in
-from spscanner_rag.apps.cli.shared_options import DEVICE, THREADS, TOKENIZER
+from spscanner_rag.apps.cli.shared_options import DEVICE, READ, THREADS, TOKENIZER
 from spscanner_rag.baselines.names import short_usages
 
 if TYPE_CHECKING:
@@ -15,16 +15,31 @@ if TYPE_CHECKING:
     from spscanner_rag.baselines.settings import Setting
     from spscanner_rag.baselines.unit_kinds import UnitKind
     from spscanner_rag.scanner import Scanner
+    from spscanner_rag.scorers import Read
+
+
+def read_of(value: str) -> "Read":
+    """Return the option ``--read``: a word or a number.
+
+    ``ValueError`` for any other.
+    """
+    from spscanner_rag.scorers import check_read
+
+    try:
+        return check_read(float(value))
+    except ValueError:
+        return check_read(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScannerOptions:
-    """Device, dtype, threads and tokenizer of a scanner."""
+    """Device, dtype, threads, tokenizer and share of a scanner."""
 
     device: str = DEVICE
     dtype: str = option("auto", "auto, float32 or bfloat16.")
     threads: int | None = THREADS
     tokenizer: str | None = TOKENIZER
+    read: str = READ
 
     def model_files(self, model: str | None = None) -> list[str]:
         """Return the files and folders of models, where they are local."""
@@ -50,6 +65,7 @@ class ScannerOptions:
             threads=self.threads,
             segment_tokens=segment_tokens,
             tokenizer=self.tokenizer,
+            read=read_of(self.read),
         )
         if scanner.meaning is not None:
             scanner.meaning.cache.store = cache
@@ -102,6 +118,7 @@ class RetrieverOptions(ScannerOptions):
             self.trust_remote_code,
             titles,
             self.tokenizer,
+            read_of(self.read),
         )
 
     @cached_property

@@ -26,6 +26,12 @@ TOKENIZER = option(
     "For checkpoints without one: a tokenizer.json, its folder or a Hub id.",
     "PATH",
 )
+READ = option(
+    "auto",
+    "What the token reader reads: all, a share of the tokens from 0 to 1 around the"
+    " likeliest sentences, or auto, what loses nothing.",
+    "auto|all|SHARE",
+)
 SEGMENT_TOKENS = option(
     None, "Tokens the model reads at a time; default: the scanner's."
 )
