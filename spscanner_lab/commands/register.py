@@ -2,7 +2,14 @@
 
 import typer
 
-from spscanner_lab.commands import annotate, evaluate, from_released, synthesize, train
+from spscanner_lab.commands import (
+    annotate,
+    evaluate,
+    from_released,
+    sentence_scan,
+    synthesize,
+    train,
+)
 from spscanner_rag.apps.cli.several_values import SeveralValues
 
 
@@ -12,6 +19,7 @@ def add_commands(app: typer.Typer) -> None:
     evaluation(evaluate.evaluate)
     app.command(cls=SeveralValues)(train.train)
     app.command(cls=SeveralValues)(train.encoder)
+    app.command("sentence-scan", cls=SeveralValues)(sentence_scan.sentence_scan)
     synthesis = app.command(cls=SeveralValues, epilog=synthesize.RESULTS)
     synthesis(synthesize.synthesize)
     annotation = app.command(cls=SeveralValues, epilog=annotate.RESULTS)

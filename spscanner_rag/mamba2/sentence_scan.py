@@ -138,6 +138,13 @@ class SentenceScan(nn.Module):
         logits: NDArray[np.float32] = self(rows)[0].float().numpy()
         return logits
 
+    @torch.no_grad()
+    def rescale(self, factor: float, shift: float) -> None:
+        """Make every logit ``factor`` times as large, plus ``shift``."""
+        self.linear.weight.mul_(factor)
+        self.linear.bias.mul_(factor).add_(shift)
+        self.head.weight.mul_(factor)
+
     @classmethod
     def of(
         cls, shape: SentenceScanShape, weights: Mapping[str, Tensor]

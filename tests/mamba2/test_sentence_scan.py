@@ -29,10 +29,17 @@ def test_a_logit_depends_on_the_sentences_before_it_alone(scan: SentenceScan) ->
 
 def test_a_new_scan_is_linear() -> None:
     scan = SentenceScan(SentenceScanShape(features=2)).eval()
-    features = np.float32([[1, 2], [3, 4]])
+    features = np.array([[1, 2], [3, 4]], np.float32)
     weight = scan.linear.weight.detach().numpy()[0]
     expected = features @ weight + scan.linear.bias.item()
     assert scan.logits(features) == pytest.approx(expected, abs=1e-5)
+
+
+def test_logits_are_rescaled(scan: SentenceScan) -> None:
+    features = np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32)
+    before = scan.logits(features)
+    scan.rescale(2.0, -1.5)
+    assert scan.logits(features) == pytest.approx(2 * before - 1.5, abs=1e-4)
 
 
 def test_no_sentences_have_no_logits(scan: SentenceScan) -> None:

@@ -41,7 +41,7 @@ def test_the_budget_is_a_share_of_the_tokens(
 def test_stretches_keep_to_the_budget_and_are_apart(
     texts: list[list[tuple[float, int]]], budget: int
 ) -> None:
-    estimates = [np.float32([score for score, _ in text]) for text in texts]
+    estimates = [np.array([score for score, _ in text], np.float32) for text in texts]
     unit_tokens = [np.array([n for _, n in text], np.int64) for text in texts]
     stretches_by_text = likeliest_stretches(estimates, unit_tokens, budget)
     assert len(stretches_by_text) == len(texts)

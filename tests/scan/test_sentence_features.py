@@ -44,7 +44,7 @@ def test_features_are_bounded(
 
 
 def test_the_best_cosine_has_the_best_standing() -> None:
-    cosines = np.float32([0.1, 0.7, 0.2])
+    cosines = np.array([0.1, 0.7, 0.2], np.float32)
     lexical_scores = np.zeros((3, LEXICAL_SCORES), np.float32)
     marks = sentence_marks(["One. ", "Two. ", "Three. "])
     features = sentence_features(cosines, lexical_scores, marks, QUESTION)
