@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.visible_text import shown
 from spscanner_rag.text.word_boxes import WORDS_KEY, Box, Words, boxes_of
 
 STANDARD_INPUT = "-"
@@ -78,7 +79,7 @@ class TextFile:
         byte order mark and with no other change, so ``\r\n`` stays; for other files, it
         is the text that the reader extracted.
     blocks : tuple of Block
-        Headings, list items, fences and rows of tables, in order.
+        Headings, list items, fences and rows of tables, and markup, in order.
     pages : tuple of PageStart
         Empty for files without pages.
     notes : tuple of str
@@ -111,6 +112,28 @@ class TextFile:
     def _line_starts(self) -> NDArray[np.int64]:
         line_ends = [match.end() for match in _LINE_BREAK.finditer(self.text)]
         return np.array([0, *line_ends], dtype=np.int64)
+
+    @cached_property
+    def _markup(self) -> tuple[Block, ...]:
+        return tuple(block for block in self.blocks if block.kind == "markup")
+
+    @cached_property
+    def _records(self) -> tuple[Block, ...]:
+        """The blocks but markup, which are disjoint."""
+        if not self._markup:
+            return self.blocks
+        return tuple(block for block in self.blocks if block.kind != "markup")
+
+    def shown(self, start: int, end: int) -> str:
+        """The text of a span without markup, which is neither read nor shown.
+
+        Examples
+        --------
+        >>> markup = (Block(0, 3, "markup"), Block(10, 14, "markup"))
+        >>> TextFile("rain.md", "<b>It rain</b>ed.", markup).shown(0, 17)
+        'It rained.'
+        """
+        return shown(self.text, start, end, self._markup)
 
     @cached_property
     def _headings(self) -> list[_Titles]:
@@ -178,7 +201,7 @@ class TextFile:
         number = self._block_number(offset)
         if number < 0:
             return ()
-        block = self.blocks[number]
+        block = self._records[number]
         if block.kind != "row" or block.header is None or offset >= block.end:
             return ()
         header_number = self._block_number(block.header[0])
@@ -187,7 +210,7 @@ class TextFile:
 
     def _block_number(self, offset: int) -> int:
         """The last block that begins at or before a character, -1 if none does."""
-        return bisect_right(self.blocks, offset, key=lambda block: block.start) - 1
+        return bisect_right(self._records, offset, key=lambda block: block.start) - 1
 
     def section(self, offset: int) -> str:
         """The page, place or innermost heading of a character, for display.

@@ -11,6 +11,11 @@ import Stemmer
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.postings import Postings, postings_of_text
+from spscanner_rag.lexical.written_forms import (
+    DECIMAL_COMMA,
+    depends_on_language,
+    words_of,
+)
 from spscanner_rag.text.folding import fold_texts, folded
 from spscanner_rag.text.languages import (
     CJK,
@@ -59,7 +64,8 @@ def index_words(
     """Index the words of a text, from the ``model_text`` of its units.
 
     By default, the language is found from the words. They are folded unless ``fold`` is
-    false; in `languages.CJK`, any two neighbouring characters are a word.
+    false; in `languages.CJK`, any two neighbouring characters are a word. Numbers,
+    dates and measures are in one form (`lexical.written_forms`).
     ``between_parts`` is called about every `_PART_CHARACTERS`, and may raise.
 
     Examples
@@ -84,23 +90,25 @@ def index_words(
             between_parts()
             pause = offset + _PART_CHARACTERS
         n_before = len(numbers)
-        for match in pattern.finditer(text):
-            group = match.lastindex or 0
-            word = match.group(group)
+        words = words_of(text, pattern, comma_is_decimal=language in DECIMAL_COMMA)
+        for start, end, word in words:
             number = number_of.get(word)
             if number is None:
                 number = vocabulary.setdefault(word.lower(), len(vocabulary))
                 number_of[word] = number
-            starts.append(match.start(group) + offset)
-            ends.append(match.end(group) + offset)
+            starts.append(start + offset)
+            ends.append(end + offset)
             numbers.append(number)
         words_per_unit.append(len(numbers) - n_before)
         offset += len(text)
     number_array = np.asarray(numbers, np.int32)
     if language is None:
         language = language_of(vocabulary, number_array)
-        if language == CJK:
-            return index_words(model_texts, CJK, between_parts, fold)
+        reads_otherwise = language in DECIMAL_COMMA and any(
+            map(depends_on_language, model_texts)
+        )
+        if language == CJK or reads_otherwise:
+            return index_words(model_texts, language, between_parts, fold)
     n_units = len(model_texts)
     unit_numbers = np.arange(n_units, dtype=np.int32)
     units = np.repeat(unit_numbers, np.asarray(words_per_unit, np.int64))
@@ -175,15 +183,29 @@ def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     >>> query_words("Who signed the treaty?")
     ('signed', 'treaty')
     """
-    words: dict[str, None] = {}
-    for match in _WORD_PATTERNS.get(language, _WORD).finditer(folded(query)):
-        words[match.group(match.lastindex or 0).lower()] = None
+    words = _distinct_words(query, language, language)
     english = STOP_WORDS_OF[ENGLISH]
     stop_words = STOP_WORDS_OF.get(language, english)
     if len(english & words.keys()) > len(stop_words & words.keys()):
         stop_words = english
+        words = _distinct_words(query, language, ENGLISH)
     telling_words = tuple(word for word in words if word not in stop_words)
     return telling_words or tuple(words)
+
+
+def _distinct_words(
+    query: str, language: str, language_of_query: str
+) -> dict[str, None]:
+    """The lowercase words of a query, in order, as keys.
+
+    They are cut as in the ``language`` of the text, and their numbers are read as in
+    that of the query.
+    """
+    pattern = _WORD_PATTERNS.get(language, _WORD)
+    words = words_of(
+        folded(query), pattern, comma_is_decimal=language_of_query in DECIMAL_COMMA
+    )
+    return {word.lower(): None for _, _, word in words}
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ class Passage:
     Attributes
     ----------
     text : str
-        The passage, ``document[start:end]``.
+        The passage, ``document[start:end]``, without the markup of a Markdown file.
     start, end : int
         Its span in the document, in characters.
     score : float
@@ -110,3 +110,18 @@ class WithPlaces(Protocol):
 
     def place_name(self, offset: int) -> str:
         """The name of the place of a character; empty without places."""
+
+
+@runtime_checkable
+class WithMarkup(Protocol):
+    """A document that does not show all of its text."""
+
+    def shown(self, start: int, end: int) -> str:
+        """The text of a span without markup."""
+
+
+def shown_text(text: str, document: object, start: int, end: int) -> str:
+    """What is shown of a span of the text of a document, which may be None."""
+    if isinstance(document, WithMarkup):
+        return document.shown(start, end)
+    return text[start:end]

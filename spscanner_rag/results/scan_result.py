@@ -13,7 +13,7 @@ from spscanner_rag.results.document_scores import Aggregation, document_score
 from spscanner_rag.results.excerpts import quoted_excerpt
 from spscanner_rag.results.neighbours import Blocks
 from spscanner_rag.results.offsets import Offsets
-from spscanner_rag.results.passages import Located, Passage
+from spscanner_rag.results.passages import Located, Passage, shown_text
 from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.results.result_export import as_data_frame, as_dictionaries, as_html
 from spscanner_rag.results.rule_signatures import shows_rules
@@ -168,7 +168,7 @@ class ScanResult:
         columns = (starts, ends, self.logits.tolist(), self.scores.tolist())
         sentences = []
         for start, end, logit, score in zip(*columns, strict=True):
-            text = self.text[start:end]
+            text = shown_text(self.text, self.document, start, end)
             sentences.append(ScoredSentence(text, start, end, logit, score))
         return tuple(sentences)
 

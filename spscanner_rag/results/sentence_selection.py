@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.neighbours import Blocks, runs_of, with_neighbours
-from spscanner_rag.results.passages import Located, Passage
+from spscanner_rag.results.passages import Located, Passage, shown_text
 from spscanner_rag.results.ranking import rank
 from spscanner_rag.results.selection import Order, Selection
 from spscanner_rag.results.token_budget import TokenBudget
@@ -92,8 +92,11 @@ class SentenceSelector:
     def _sentence_texts(self) -> list[str]:
         texts = []
         for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
-            texts.append(self.text[start:end])
+            texts.append(self._shown(start, end))
         return texts
+
+    def _shown(self, start: int, end: int) -> str:
+        return shown_text(self.text, self.document, start, end)
 
     def _within_budget(
         self,
@@ -104,7 +107,7 @@ class SentenceSelector:
     ) -> list[int]:
         """The picks and neighbours that fit the budget, in document order."""
         budget = TokenBudget(
-            self.text, self.starts, self.ends, self.blocks, max_tokens, count_tokens
+            self._shown, self.starts, self.ends, self.blocks, max_tokens, count_tokens
         )
         budget.fill(picks.tolist(), context)
         return budget.shrink(
@@ -146,7 +149,7 @@ class SentenceSelector:
         start = int(self.starts[first])
         end = int(self.ends[last])
         score = float(self.scores[first : last + 1].max())
-        passage = Passage(self.text[start:end], start, end, score)
+        passage = Passage(self._shown(start, end), start, end, score)
         return passage if self.document is None else passage.within(self.document)
 
 

@@ -19,8 +19,8 @@ class TokenBudget:
 
     Parameters
     ----------
-    text : str
-        The document.
+    shown : callable
+        Returns what is shown of a span of the document.
     starts, ends : array of int, shape (n,)
         Spans of its sentences.
     blocks : array of int, shape (n,)
@@ -33,14 +33,14 @@ class TokenBudget:
 
     def __init__(
         self,
-        text: str,
+        shown: Callable[[int, int], str],
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
         blocks: Blocks,
         max_tokens: int,
         count: CountTokens,
     ) -> None:
-        self.text = text
+        self._shown = shown
         self.starts = starts.tolist()
         self.ends = ends.tolist()
         self.blocks = blocks.tolist()
@@ -98,7 +98,7 @@ class TokenBudget:
 
     def _add(self, number: int) -> bool:
         """Add a sentence if it fits, and return whether it did."""
-        sentence = self.text[self.starts[number] : self.ends[number]]
+        sentence = self._shown(self.starts[number], self.ends[number])
         cost = self.count(sentence + "\n")
         extra = self.extra
         if self._is_in_budget(number - 1, number):
@@ -124,7 +124,7 @@ class TokenBudget:
 
     def _cost_between(self, left: int) -> int:
         """Tokens of the white space after a sentence, beyond the line break."""
-        return self._gap_cost(self.text[self.ends[left] : self.starts[left + 1]])
+        return self._gap_cost(self._shown(self.ends[left], self.starts[left + 1]))
 
     def _add_neighbours(self, number: int, context: int) -> None:
         """Add the nearest free sentence again and again.

@@ -2,12 +2,14 @@
 
 A unit's ``model_text`` has all that is read; its span has only what is scored:
 
-- A heading is read before the sentence that follows it.
+- A heading is read before the sentence that follows it. One that reads like a sentence
+  is also a unit.
 - A row of a table is read after the header of its table, and is a unit.
 - A turn of a conversation is a unit; a long one is cut into sentences, each read after
   its time and speaker.
 - A fence (code) is a unit; a long one is cut at its lines.
 - An item of a list is cut into sentences separately, like a paragraph.
+- Markup is not read. Spans index the text with it.
 """
 
 import re
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.spans import cut_long_span, spans_between, trim_span
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.visible_text import VisibleText
 
 LONGEST_UNIT = 1_000
 """Characters: a longer fence or row is cut, as a sentence is."""
@@ -28,6 +31,9 @@ LONGEST_READ_WITH = 600
 """Maximum number of characters of headings read before a sentence, and of a header
 before a row. Without it, a page of nothing but headings would be one unit."""
 
+LONGEST_TITLE = 300
+"""Characters: a longer heading is a paragraph in large letters."""
+
 LEAST_HEADER = 60
 """Characters of its header that even the shortest row reads."""
 
@@ -37,15 +43,26 @@ In a table of many short rows, the header would otherwise be most of what is rea
 
 _LINE = re.compile("[^\n]+")
 
+# A title of at least three words that ends as a sentence does and has a word in small
+# letters; or of two sentences. But "8. Logo Rights." is none, and a question is what
+# its answer stands under.
+_SENTENCE = re.compile(
+    r"(?:\S+\s+){2,}\S*[.!…。！][\"'”’»›)\]*_#\s]*"  # noqa: RUF001
+    r"|.*[a-zß-öø-ÿ]{3}[.!…。！][\"'”’»›)\]]?\s+\S+\s+\S+.*",  # noqa: RUF001
+    re.DOTALL,
+)
+_SMALL_WORD = re.compile(r"(?<!\S)[a-zß-öø-ÿ]\w+(?!\S)")
+
 
 def segment_blocks(
     text: str, blocks: Iterable[Block], cut: Callable[[str], Sequence[Unit]]
 ) -> list[Unit]:
     r"""Cut a text with blocks, in order and disjoint, into units.
 
-    ``cut`` cuts running text. Spans leave out headings and headers of tables if
-    something follows them. The joined ``model_text`` is the text if that of ``cut`` is,
-    except that every row after the first repeats the header of its table.
+    ``cut`` cuts running text, without markup. Spans leave out headings and headers of
+    tables if something follows them. The joined ``model_text`` is the text without
+    markup if that of ``cut`` is, except that every row after the first repeats the
+    header of its table.
 
     Examples
     --------
@@ -57,6 +74,39 @@ def segment_blocks(
     'Ships leave at noon.' 'Harbour\nShips leave at noon. '
     'Nobody waits.' 'Nobody waits.'
     """
+    markup = []
+    others = []
+    for block in blocks:
+        (markup if block.kind == "markup" else others).append(block)
+    if not markup:
+        return _units_of_blocks(text, others, cut)
+    visible = VisibleText(text, markup)
+    units = []
+    for unit in _units_of_blocks(visible.text, visible.blocks(others), cut):
+        start, end = visible.original_span(unit.start, unit.end)
+        units.append(unit._replace(start=start, end=end))
+    return units
+
+
+def reads_like_a_sentence(title: str) -> bool:
+    """True for the words of a heading that are a sentence, and no question.
+
+    Examples
+    --------
+    >>> reads_like_a_sentence("The tenant pays forty marks a year.")
+    True
+    >>> reads_like_a_sentence("8. Logo Rights."), reads_like_a_sentence("Who pays?")
+    (False, False)
+    """
+    if len(title) > LONGEST_TITLE:
+        return True
+    is_sentence = _SENTENCE.fullmatch(title) is not None
+    return is_sentence and _SMALL_WORD.search(title) is not None
+
+
+def _units_of_blocks(
+    text: str, blocks: Iterable[Block], cut: Callable[[str], Sequence[Unit]]
+) -> list[Unit]:
     collector = _UnitCollector(text, cut)
     position = 0
     for block in blocks:
@@ -79,11 +129,13 @@ class _UnitCollector:
         self.units: list[Unit] = []
         self.waiting_start = 0  # all text before this offset is in a unit
         self.waiting_end = 0
-        self.waiting_header = -1  # start of the header that waits
+        self.waiting_header = -1  # start of the header that waits, or was just read
 
     def add_block(self, block: Block) -> None:
         """Add a block after all that was added before."""
         match block.kind:
+            case "heading" if reads_like_a_sentence(block.title):
+                self.add_running_text(block.start, block.end)
             case "heading" | "header":
                 self._let_wait(block)
             case "fence" | "row":
@@ -151,7 +203,8 @@ class _UnitCollector:
             self.units.append(Unit(start, end, read_before + self.text[start:end]))
             self.waiting_start = end
             header_before = header
-        self.waiting_header = -1
+        # The row after a row that names the columns has just read it.
+        self.waiting_header = block.start if block.kind == "row" else -1
 
     def _header_to_read(self, block: Block, span: tuple[int, int]) -> str:
         """As much of a block's header as its other parts read again."""

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-BlockKind = Literal["heading", "item", "fence", "header", "row", "turn"]
+BlockKind = Literal["heading", "item", "fence", "header", "row", "turn", "markup"]
 """A heading; a separate paragraph, such as an item of a list; code or other text
 that is not prose; the header of a table; a row of a table, or another record; a turn
-of a conversation."""
+of a conversation; a tag or an escape, which is neither read nor shown."""
 
 
 class Block(NamedTuple):
     """A stretch of a text that is not running text.
 
-    The blocks of a text are in order and disjoint.
+    The blocks of a text are in order and disjoint, but for markup, which is disjoint
+    among itself and may lie within other blocks.
 
     Parameters
     ----------
@@ -25,7 +26,8 @@ class Block(NamedTuple):
     level : int
         Of a heading, from 1.
     title : str
-        Of a heading: its words, without markup. Of a turn: its time and speaker.
+        Of a heading: its words, without markup. Of a turn: its time and speaker. Of
+        markup: what is shown in its place, such as "&" for "&amp;".
     """
 
     start: int
@@ -40,7 +42,7 @@ class Block(NamedTuple):
 class StructuredText(Protocol):
     """A text with its blocks, as `spscanner_rag.files.read` returns it.
 
-    The blocks are in order and disjoint.
+    The blocks are as `Block` says.
     """
 
     @property

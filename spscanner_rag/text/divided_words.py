@@ -12,7 +12,7 @@ LIGATURES = str.maketrans(
 _SOFT_HYPHENS = "\u00ad\u00ac"
 HYPHENS = f"-\u2010{_SOFT_HYPHENS}"
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_LINE_BREAK = re.compile(rf"[{HYPHENS}][ \t\r]*\n[ \t]*")
+_LINE_BREAK = re.compile(rf"[{HYPHENS}][ \t\r]*(?:\n[ \t]*\f?|\f)[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REMAINDER_OF_WORD = re.compile(r"(\S*)[ \t]*")
@@ -29,7 +29,8 @@ class _DividedWord(NamedTuple):
 
 def has_divided_words(text: str) -> bool:
     """True if a line of the text may end within a word."""
-    return "\n" in text and _LINE_BREAK.search(text) is not None
+    has_breaks = "\n" in text or "\f" in text
+    return has_breaks and _LINE_BREAK.search(text) is not None
 
 
 def join_divided_words(pages: Sequence[str]) -> list[str]:
@@ -37,7 +38,8 @@ def join_divided_words(pages: Sequence[str]) -> list[str]:
 
     They are joined on the line where they begin. The hyphen is removed if the document
     has the joined word at least as often as "first-second", or neither of the two, nor
-    both parts as separate words. Nothing is joined before a capital letter or a digit.
+    both parts as separate words. Before a capital letter, as in "Request-" and "Vote",
+    only a word is joined that the document also has in one; nothing is before a digit.
     """
     spelled = [page.translate(LIGATURES) for page in pages]
     divided = [list(_divided_words(page)) for page in spelled]
@@ -56,7 +58,7 @@ def _divided_words(page: str) -> Iterator[_DividedWord]:
         reach = max(0, hyphen - _LONGEST_PART)
         first = _LETTERS_BEFORE.search(page, reach, hyphen)
         second = _LETTERS.match(page, second_start, second_start + _LONGEST_PART)
-        if first and second and second[0][0].islower():
+        if first and second:
             yield _DividedWord(first[0], hyphen, second[0], second_start)
 
 
@@ -89,6 +91,8 @@ def _joined(page: str, words: Sequence[_DividedWord], counts: Counter[str]) -> s
     for word in words:
         if word.hyphen < position:  # a word on three lines
             continue
+        if not _is_one_word(word, counts):
+            continue
         hyphen = page[word.hyphen]
         if hyphen in _SOFT_HYPHENS or _hyphen_is_of_the_line(word, counts):
             hyphen = ""
@@ -100,6 +104,15 @@ def _joined(page: str, words: Sequence[_DividedWord], counts: Counter[str]) -> s
         parts += [page[position : word.hyphen], hyphen, remainder[1], line_break]
         position = remainder.end()
     return "".join([*parts, page[position:]])
+
+
+def _is_one_word(word: _DividedWord, counts: Counter[str]) -> bool:
+    """True if both parts may be one word, as two names with a hyphen are not."""
+    if not word.second[0].isupper():
+        return True
+    first = word.first.lower()
+    second = word.second.lower()
+    return counts[first + second] > counts[f"{first}-{second}"]
 
 
 def _hyphen_is_of_the_line(word: _DividedWord, counts: Counter[str]) -> bool:

@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import islice, pairwise
 
+from spscanner_rag.text.false_starts import false_starts
 from spscanner_rag.text.languages import language_code
+from spscanner_rag.text.sentence_edges import BULLETS
 from spscanner_rag.text.sentence_starts import more_starts
 from spscanner_rag.text.sentencex_boundaries import (
     boundaries,
@@ -46,7 +48,8 @@ _SLOW_MARKS = re.compile("[`‘’‚‛“”„‟«»‹›「」《》]")  #
 # "2.1.", "V 9.4." and "- 2M." at the start of a line belong to the sentence that
 # follows.
 _LIST_MARKER = re.compile(
-    r"(?:\A|\n)[ \t]*((?:[-*•–—][ \t]+)?[(\[]?(?:[A-Z]{1,2}[ .]?)?"  # noqa: RUF001
+    rf"(?:\A|\n)[ \t]*((?:[{BULLETS}][ \t]+)?"
+    r"[(\[]?(?:[A-Z]{1,2}[ .]?)?"
     r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
 )
 _LIST_MARKER_REACH = 48
@@ -243,7 +246,8 @@ class SentenceSegmenter:
         for start, end in pairwise([*starts, len(part)]):
             if start and not _NO_WORDS.fullmatch(part, start - 1, end):
                 with_words.append(start)
-        return with_words
+        false = set(false_starts(part, with_words))
+        return [start for start in with_words if start not in false]
 
     def _candidates(self, part: str) -> list[int]:
         """All positions of a part where a sentence may start, increasing."""

@@ -8,3 +8,6 @@ OPENING = "[\"'“„‘«‹(\\[]*"  # noqa: RUF001
 
 CLOSING = "[\"'”’»›)\\]]*"  # noqa: RUF001
 """Quotation marks and brackets after a sentence."""
+
+BULLETS = "-*+•‣◦▪▫·–—●○■□◆◇❖➢➤►▶⁃∙✓✔☐☑☒"  # noqa: RUF001
+"""Marks before an item of a list, the hyphen first."""

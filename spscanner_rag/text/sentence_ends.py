@@ -61,6 +61,25 @@ _WORDS = re.compile(
     rf"|tsp|tbsp|oz|lbs?|yrs?|hrs?|mins?|secs?){_BEFORE_START}))"
 )
 
+# A unit of measure of one letter, which ``sentencex`` takes for an initial: "It is 12
+# m. The gate is open."
+_MEASURE = re.compile(
+    rf"(?<=\d)[ \xa0\u2009\u202f]?(?:[mlhgst]|°[CF]){_BEFORE_START}))"
+)
+
+# Abbreviations that may end a sentence, before a word that begins sentences and is no
+# stop word: "It belongs to Hale Ltd. Nobody knows why."
+_OPENING_WORDS = (
+    "Nobody|Somebody|Everybody|Anybody|Noone|None|Someone|Everyone|Anyone|Nothing"
+    "|Something|Everything|However|Therefore|Moreover|Furthermore|Nevertheless|Thus"
+    "|Hence|Meanwhile|Later|Since|Although|Though|Unless|Today|Perhaps|Neither|Either"
+    "|Each|Every|Many|Several|Let|Please|Yet|Still|Never|Often"
+)
+_AT_END_BEFORE_OPENING = re.compile(
+    r"\b(?:Ltd|Inc|Corp|Co|Bros|Plc|LLC|Jr|Sr|Esq|[ap]\.m|U\.S|U\.K|D\.C|Ph\.D|M\.D"
+    rf"|B\.C|A\.D|St|Ave|Rd|Blvd)\.(?=\s+(?:{_OPENING_WORDS})\b)"
+)
+
 # A full stop after a short word, and then a small letter; but "iPhones are" may begin a
 # sentence.
 _SMALL = re.compile(r"\b([^\W\d_]{1,5})\.(?=[ \xa0]+[a-zß-öø-ÿ](?![a-z]{0,2}[A-Z]))")
@@ -140,8 +159,10 @@ def correct_ends(text: str, language: str) -> str:
     if language == "en":
         # With another last letter, the word is no abbreviation.
         text = _WORDS.sub(lambda match: f"{match[0][:-2]}q.", text)
+        text = _AT_END_BEFORE_OPENING.sub(_exclamation_for_full_stop, text)
     else:
         text = _AT_END.sub(partial(_end_before_word, stop_words(language)), text)
+    text = _MEASURE.sub(_word_for_measure, text)
     if _sentences_begin_with_capitals(text):
         text = _SMALL.sub(_comma_unless_stop_word, text)
     text = _NUMBERED.sub(partial(_number_of_clause, set()), text)
@@ -163,6 +184,15 @@ def _comma_in_abbreviation(match: re.Match[str]) -> str:
 
 def _comma_for_full_stop(match: re.Match[str]) -> str:
     return f"{match[0][:-1]},"
+
+
+def _exclamation_for_full_stop(match: re.Match[str]) -> str:
+    return f"{match[0][:-1]}!"
+
+
+def _word_for_measure(match: re.Match[str]) -> str:
+    """A word in place of a unit of measure, with its full stop."""
+    return "q" * (len(match[0]) - 1) + "."
 
 
 def _end_before_word(first_words: Container[str], match: re.Match[str]) -> str:

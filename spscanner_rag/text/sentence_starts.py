@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from spscanner_rag.text.sentence_edges import CAPITAL, OPENING
+from spscanner_rag.text.sentence_edges import BULLETS, CAPITAL, OPENING
 
 # Where an enumeration continues after a semicolon: "1. He pays the rent; 2. He keeps it
 # clean."
@@ -22,7 +22,8 @@ _BRACKETED = re.compile(
 
 # An item of a list, which ``sentencex`` leaves whole.
 _MARKER = re.compile(
-    r"\s*(?:[-*+•‣◦▪·–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]"  # noqa: RUF001
+    rf"\s*(?:[{BULLETS}]|"
+    r"[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]"
     r"|[ivx]{1,5}|[IVXLC]{1,6})[.)\],]{1,2})[ \t]+"
 )
 _SEVERAL = re.compile(r"[.!?]\s|\n\S")

@@ -6,6 +6,7 @@ it finds are positions in the text.
 
 import re
 
+from spscanner_rag.text.pages import sentence_goes_on
 from spscanner_rag.text.sentence_ends import correct_ends
 
 # Characters that are replaced for sentencex, one for one: its Rust code accepts no lone
@@ -17,6 +18,8 @@ _REPLACED: dict[int, str] = {
     **dict.fromkeys(_SPACES, " "),
     **dict.fromkeys(_LINE_ENDS, "\n"),
 }
+# The end of a page in a text, as pdftotext and others write it.
+_PAGE_BREAK = re.compile(r"\s*\f\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
 
 # sentencex does not cut inside quotation marks and brackets, so one that is never
@@ -32,9 +35,28 @@ _FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001
 
 def for_sentencex(text: str, language: str) -> str:
     """The text in the form that ``sentencex`` gets, with the same length."""
-    replaced = text.translate(_REPLACED)
+    replaced = _join_pages(text) if "\f" in text else text
+    replaced = replaced.translate(_REPLACED)
     replaced = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), replaced)
     return correct_ends(replaced, language)
+
+
+def _join_pages(text: str) -> str:
+    """Replace the page breaks that are within a sentence by spaces."""
+    parts = []
+    end_of_last = 0
+    breaks = list(_PAGE_BREAK.finditer(text))
+    ends_of_pages = [page_break.start() for page_break in breaks[1:]]
+    ends_of_pages.append(len(text))
+    for page_break, end_of_next in zip(breaks, ends_of_pages, strict=True):
+        page = text[end_of_last : page_break.start()]
+        next_page = text[page_break.end() : end_of_next]
+        space = page_break[0]
+        if sentence_goes_on(page, next_page):
+            space = " " * len(space)
+        parts += [page, space]
+        end_of_last = page_break.end()
+    return "".join([*parts, text[end_of_last:]])
 
 
 def mask_paired_marks(text: str) -> str:

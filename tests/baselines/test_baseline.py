@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines import BM25, Cascade, Dense, Hybrid
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.unit_kinds import segmenter_of
-from spscanner_rag.files.readers.plain_text import read_markdown
+from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.segmentation import SentenceSegmenter

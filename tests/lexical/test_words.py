@@ -12,7 +12,7 @@ from spscanner_rag.text.languages import CJK
     [
         ("Who signed the treaty?", ["sign", "treati"]),
         ("Signing, signed; SIGNS!", ["sign"]),
-        ("Was it on the 14 May 1911?", ["14", "may", "1911"]),
+        ("Was it on the 14 May 1911?", ["1911-05-14", "1911-05", "14", "may", "1911"]),
         ("who is it", ["who", "is", "it"]),  # stop words alone are better than nothing
         ("The who", ["the", "who"]),
         ("don't", ["don"]),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.readers.plain_text import blocks_of
+from spscanner_rag.files.readers.markdown import blocks_of
 from spscanner_rag.text.block_segmentation import (
     HEADER_SHARE,
     LEAST_HEADER,
@@ -39,9 +39,25 @@ def test_a_row_is_read_with_its_header() -> None:
     text = "Before.\n\n| Item | Price |\n|---|---|\n| Nut | 3 |\n| Bolt | 4 |\n\nAfter."
     assert shown(text) == [
         ("Before.", "Before.\n\n"),
-        ("| Nut | 3 |", "| Item | Price |\n|---|---|\n| Nut | 3 |"),
+        ("| Item | Price |\n|---|---|", "| Item | Price |\n|---|---|"),
+        ("| Nut | 3 |", "\n| Nut | 3 |"),
         ("| Bolt | 4 |", "\n| Item | Price |\n| Bolt | 4 |"),
         ("After.", "\n\nAfter."),
+    ]
+
+
+def test_a_heading_that_reads_like_a_sentence_is_a_unit() -> None:
+    assert shown("# Rent\n\n## He pays forty marks.\n\nIt rained.\n") == [
+        ("## He pays forty marks.", "# Rent\n\n## He pays forty marks."),
+        ("It rained.", "\n\nIt rained.\n"),
+    ]
+
+
+def test_markup_is_not_read_and_spans_index_the_text_with_it() -> None:
+    text = "# <b>Rent</b>\n\nHe <i>pays</i> 40&nbsp;marks.<br>It is <b>due</b> in May."
+    assert shown(text) == [
+        ("He <i>pays</i> 40&nbsp;marks.", "# Rent\n\nHe pays 40\xa0marks. "),
+        ("It is <b>due</b> in May.", "It is due in May."),
     ]
 
 

@@ -185,7 +185,7 @@ def _described_retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, 
 
 
 def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
-    return {**document.place(start, end), "text": document.text[start:end]}
+    return {**document.place(start, end), "text": document.shown(start, end)}
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:

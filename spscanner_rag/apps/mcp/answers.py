@@ -86,7 +86,7 @@ class PassageId(NamedTuple):
 def place_of(text: IdentifiedText, start: int, end: int) -> FoundPassage:
     """A span of a document with its id and its place."""
     document = text.document
-    passage = Passage(document.text[start:end], start, end, 0.0).within(document)
+    passage = Passage(document.shown(start, end), start, end, 0.0).within(document)
     place = FoundPassage(
         id=f"{document.path}#{start}-{end}@{text.mark}",
         text=passage.text,

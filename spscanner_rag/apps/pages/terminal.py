@@ -155,7 +155,7 @@ def _print_document(console: Console, scanned: ScannedDocument) -> None:
             facts = None
             if start in ranks:
                 facts = (ranks[start], float(result.scores[number]))
-            print_sentence(console, scanned.document.text[start:end], facts)
+            print_sentence(console, scanned.document.shown(start, end), facts)
 
 
 def _print_merged(console: Console, scanned: ScannedDocument) -> None:

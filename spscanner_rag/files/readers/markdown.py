@@ -1,0 +1,116 @@
+"""Reads Markdown unchanged, with its blocks and the markup that is not shown."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.markdown_markup import markup_of
+from spscanner_rag.files.readers.text_builder import decoded
+from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.visible_text import shown
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_LINE_BREAK = re.compile("\r\n|\r|\n")
+_HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+|[ \t]+(?:#+|=+|-+)$|^#+$")
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+
+
+def markdown_work(data: bytes) -> int:
+    """Return the bytes that Markdown counts for.
+
+    Its parser needs 500 bytes for each short line.
+    """
+    return 4 * len(data)
+
+
+def read_markdown(data: bytes) -> TextFile:
+    """Read a Markdown file.
+
+    ``ValueError`` if it is not UTF-8 or UTF-16.
+    """
+    text = decoded(data)
+    return TextFile("", text, tuple(blocks_of(text)))
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of CommonMark with GitHub's tables, in order.
+
+    They are disjoint, but for markup, which may lie within others.
+    """
+    from markdown_it import MarkdownIt
+
+    begin = 0
+    blocks = []
+    if front := _FRONT_MATTER.match(text):  # settings of a site generator
+        begin = front.end()
+        blocks.append(Block(0, len(front[0].rstrip()), "fence"))
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    breaks = [line_break.end() for line_break in _LINE_BREAK.finditer(text, begin)]
+    lines = _Lines(text, [begin, *breaks, len(text)])
+    blocks += lines.blocks(parser.parse(text[begin:]))
+    fences = [block for block in blocks if block.kind == "fence"]
+    markup = list(markup_of(text, fences))
+    if not markup:
+        return blocks
+    for number, block in enumerate(blocks):
+        if block.kind == "heading":
+            title = _title_without_markup(text, block, markup)
+            blocks[number] = block._replace(title=title)
+    return sorted([*blocks, *markup], key=_place)
+
+
+def _place(block: Block) -> tuple[int, bool]:
+    """Markup comes after the block that begins where it does."""
+    return block.start, block.kind == "markup"
+
+
+def _title_without_markup(text: str, heading: Block, markup: Sequence[Block]) -> str:
+    marked = shown(text, heading.start, heading.end, markup)
+    title = _HEADING_MARKS.sub("", " ".join(marked.split()))
+    return title or heading.title
+
+
+class _Lines:
+    """The lines of a text, and the blocks that a parser finds in them."""
+
+    def __init__(self, text: str, starts: Sequence[int]) -> None:
+        self._text = text
+        self._starts = starts  # of the lines, and the end of the text
+
+    def blocks(self, tokens: Sequence["Token"]) -> Iterator[Block]:
+        """The blocks of a parser's tokens."""
+        header = (0, 0)
+        for number, token in enumerate(tokens):
+            if token.map is None:
+                continue
+            first, stop = token.map
+            span = self._span(first, stop)
+            match token.type:
+                case "heading_open":
+                    level = int(token.tag[1:])
+                    title = " ".join(tokens[number + 1].content.split())
+                    yield Block(*span, "heading", level=level, title=title)
+                case "fence" | "code_block":
+                    yield Block(*span, "fence")
+                case "paragraph_open" if token.level:  # in a list or a quotation
+                    yield Block(*span, "item")
+                case "thead_open":
+                    # A row too, since converters put data there. Its rule of dashes
+                    # belongs to it.
+                    header = span
+                    yield Block(*self._span(first, stop + 1), "row")
+                case "tr_open" if self._starts[first] > header[0]:
+                    yield Block(*span, "row", header=header)
+
+    def _span(self, first: int, stop: int) -> tuple[int, int]:
+        """Where some lines begin and end, without white space."""
+        start = self._starts[first]
+        content = self._text[start : self._starts[stop]]
+        n_before = len(content) - len(content.lstrip())
+        return start + n_before, start + len(content.rstrip())
