@@ -27,6 +27,12 @@ GROUP: Final = 64
 With one per row, some sentences fall to a cosine of 0.996.
 """
 
+ATTENTION_STEP: Final = 32
+"""Windows are padded to a multiple of this many tokens.
+
+At other lengths, torch's attention on a CPU takes up to twice as long in bfloat16.
+"""
+
 _MOST: Final = {
     "hidden_size": 4096,
     "num_hidden_layers": 64,
@@ -169,7 +175,7 @@ class Bert:
             The place in each window where the second of two texts begins.
         """
         lengths = [len(window) for window in windows]
-        layout = _Places(lengths, self.device)
+        layout = _Places(lengths, _filled(sum(lengths)), self.device)
         x = self._embedded(windows, layout, second)  # (rows, hidden_size)
         for layer in range(self.shape.num_hidden_layers):
             name = f"encoder.layer.{layer}."
@@ -192,16 +198,16 @@ class Bert:
         """
         ids = torch.tensor(list(chain.from_iterable(windows)), device=self.device)
         tokens = len(ids)
-        missing = _filled(tokens) - tokens
-        x = embedding(pad(ids, (0, missing)), self.words)
-        positions = pad(layout.positions, (0, missing))
+        rows = len(layout.slots)
+        x = embedding(pad(ids, (0, rows - tokens)), self.words)
+        positions = layout.slots % layout.longest  # (rows,)
         x = x + self._weights["embeddings.position_embeddings.weight"][positions]
         # (rows,): 1 in the second text
-        kinds = torch.zeros(tokens + missing, dtype=torch.long, device=self.device)
+        kinds = torch.zeros(rows, dtype=torch.long, device=self.device)
         if second is not None:
             lengths = torch.tensor([len(window) for window in windows])
             begins = torch.tensor(second).repeat_interleave(lengths).to(self.device)
-            kinds[:tokens] = (layout.positions >= begins).long()
+            kinds[:tokens] = (positions[:tokens] >= begins).long()
         x = x + self._weights["embeddings.token_type_embeddings.weight"][kinds]
         return self._norm("embeddings.LayerNorm", x)
 
@@ -219,16 +225,14 @@ class Bert:
 
     def _attention(self, name: str, x: Tensor, layout: "_Places") -> Tensor:
         heads = self.shape.num_attention_heads
-        slots = layout.windows * layout.longest
         packed = self._linear(f"{name}attention.self.all", x)  # (rows, 3 * hidden_size)
-        padded = packed.new_zeros(slots, packed.shape[1])
-        padded[layout.slots] = packed[: len(layout.slots)]
+        padded = packed.index_select(0, layout.rows)  # (slots, 3 * hidden_size)
         by_head = padded.view(layout.windows, layout.longest, 3, heads, -1)
         q, k, v = by_head.permute(2, 0, 3, 1, 4)
         # (windows, heads, longest, headdim)
         mixed = scaled_dot_product_attention(q, k, v, attn_mask=layout.mask)
-        mixed = mixed.transpose(1, 2).reshape(slots, -1)[layout.slots]
-        mixed = pad(mixed, (0, 0, 0, len(x) - len(mixed)))
+        mixed = mixed.transpose(1, 2).reshape(len(padded), -1)
+        mixed = mixed.index_select(0, layout.slots)  # (rows, hidden_size)
         return self._linear(f"{name}attention.output.dense", mixed)
 
 
@@ -247,16 +251,31 @@ def _filled(tokens: int) -> int:
 
 
 class _Places:
-    """Where tokens are when windows are padded to one length for attention."""
+    """Where tokens are when windows are padded to one length for attention.
 
-    def __init__(self, lengths: Sequence[int], device: torch.device) -> None:
+    Parameters
+    ----------
+    lengths : sequence of int
+        Tokens of each window.
+    rows : int
+        At least as many as tokens. Those after the last token are filled up.
+    device : torch.device
+        Where the tokens are.
+    """
+
+    def __init__(self, lengths: Sequence[int], rows: int, device: torch.device) -> None:
         self.windows = len(lengths)
-        self.longest = max(lengths)
+        self.longest = -(-max(lengths) // ATTENTION_STEP) * ATTENTION_STEP
         lengths_of_windows = torch.tensor(lengths, device=device)
         columns = torch.arange(self.longest, device=device)
         inside = columns < lengths_of_windows[:, None]  # (windows, longest)
-        self.slots = inside.flatten().nonzero()[:, 0]  # (tokens,)
-        self.positions = self.slots % self.longest  # (tokens,)
+        occupied = inside.flatten().nonzero()[:, 0]  # (tokens,)
+        tokens = len(occupied)
+        # (rows,): the slot of each row, the first for rows after the last token
+        self.slots = pad(occupied, (0, rows - tokens))
+        # (slots,): the row of each slot, the first row for empty slots
+        self.rows = torch.zeros(inside.numel(), dtype=torch.long, device=device)
+        self.rows[occupied] = torch.arange(tokens, device=device)
         self.mask = None
         if min(lengths) < self.longest:
             self.mask = inside[:, None, None, :]

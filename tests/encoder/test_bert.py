@@ -28,6 +28,16 @@ def test_states_are_those_of_transformers(
     )
 
 
+@pytest.mark.parametrize("longest", [8, 9, 30])
+def test_states_do_not_depend_on_the_windows_beside(
+    encoder: TokenEncoder, longest: int
+) -> None:
+    windows = [[2, *[7] * (length - 3), 5, 3] for length in (longest, 3, 5)]
+    alone = [encoder.model.states([window]) for window in windows]
+    together = encoder.model.states(windows)
+    torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=0)
+
+
 def test_int8_keeps_the_direction_of_vectors() -> None:
     shape = BertShape(128, 2, 4, 256, 50, 32)
     generator = torch.Generator().manual_seed(0)
