@@ -10,7 +10,7 @@ from typing import Any
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html import read_html
-from spscanner_rag.files.readers.plain_text import read_markdown
+from spscanner_rag.files.readers.markdown import read_markdown
 from spscanner_rag.files.readers.text_builder import TextBuilder, decoded
 
 LONGEST_OUTPUT = 100_000
