@@ -13,6 +13,7 @@ from spscanner_lab.benchmarks import (
     long_documents,
     rerankers,
     serve,
+    soak,
     speed,
 )
 from spscanner_lab.benchmarks.report import describe_run, print_report
@@ -25,6 +26,7 @@ MODULES = (
     import_time,
     corpus,
     serve,
+    soak,
     house,
 )
 

@@ -91,9 +91,10 @@ class ReadableFiles:
         if "\0" not in path:
             bases = [*self.roots, Path.cwd()]
         for base in bases:
-            real = Path(os.path.realpath(base / path))
-            if self._is_visible(real) and exists(real):
-                return real
+            with suppress(OSError):  # a link that is replaced meanwhile
+                real = Path(os.path.realpath(base / path))
+                if self._is_visible(real) and exists(real):
+                    return real
         raise self._not_found(path, kind)
 
     def _is_visible(self, real: Path) -> bool:

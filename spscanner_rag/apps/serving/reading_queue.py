@@ -27,7 +27,7 @@ PASSES_TOGETHER = 4
 """Short jobs are read together, up to this many forward passes; a job that needs
 more is long and read alone."""
 
-LONG_PASSES = 2
+LONG_PASSES = 4
 """On a CPU, the passes of a long job are this many times shorter: a short job waits
 for the end of the current pass, and smaller products cost little there."""
 

@@ -20,6 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from spscanner_rag.apps.mcp import Library, create_server
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.pipeline import Pipeline, ScannedText
+from spscanner_rag.scan.requests import ScanRequest
 from tests.apps.mcp.conftest import Agent
 from tests.apps.serving.conftest import running
 
@@ -53,22 +54,24 @@ async def test_progress_and_cancelling(
 ) -> None:
     told: list[float] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append(done)
+    async def progress(
+        progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        told.append(progress)
 
-    started, ended = threading.Event(), threading.Event()
+    started, ended, over = threading.Event(), threading.Event(), threading.Event()
 
     def endless(
         own: Pipeline, requests: object, meter: Meter, *options: object, **more: object
     ) -> Iterator[ScannedText]:
         started.set()
         try:
-            while True:
+            while not over.is_set():
                 meter.check()
                 time.sleep(0.01)
         finally:
             ended.set()
-        yield
+        yield from ()
 
     async with AsyncExitStack() as stack:
         server = (
@@ -96,6 +99,55 @@ async def test_progress_and_cancelling(
         assert await Agent(server)(
             "search_document", question="Why?", path="keeper.txt"
         )
+
+
+@pytest.mark.parametrize("many", [1, 8, 45, 60])
+async def test_beside_many_long_calls_all_else_is_answered(
+    many: int, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls hold no thread while they wait, and cancelling ends them."""
+    begun, over = threading.Event(), threading.Event()
+    run = Pipeline.run
+    n_read: list[str] = []
+
+    def held(
+        own: Pipeline,
+        requests: list[ScanRequest],
+        meter: Meter,
+        *options: Any,
+        **m: Any,
+    ) -> Any:
+        n_read.append(requests[0].query)
+        if requests[0].query == "Who waits?":
+            begun.set()
+            while not over.is_set():
+                meter.check()
+                time.sleep(0.01)
+        return run(own, requests, meter, *options, **m)
+
+    monkeypatch.setattr(Pipeline, "run", held)
+    text = "The keeper left the island in winter. " * 10_000
+    async with Client(create_server(library)) as client:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                for number in range(many):
+                    group.start_soon(
+                        client.call_tool,
+                        "search_document",
+                        {"question": "Who waits?", "text": f"{text}{number}"},
+                    )
+                assert await anyio.to_thread.run_sync(begun.wait, 30)
+                await client.send_ping()
+                assert (await client.list_tools()).tools
+                short = {"question": "Who left?", "path": "keeper.txt"}
+                found = await client.call_tool("search_document", short)
+                assert not found.is_error
+                group.cancel_scope.cancel()
+    async with Client(create_server(library)) as client:
+        with anyio.fail_after(60):
+            assert not (await client.call_tool("search_document", short)).is_error
+    over.set()
+    assert n_read.count("Who waits?") == 1
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
