@@ -1,27 +1,10 @@
 """Passages and their places in a file."""
 
 import pickle
-from typing import Any
 
-from spscanner_rag import ScanResult
 from spscanner_rag.files.documents import PageStart, TextFile
 from spscanner_rag.text.blocks import Block
-
-TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
-
-
-STARTS, ENDS = [0, 17, 36], [15, 34, 52]
-
-
-def make(**changes: Any) -> ScanResult:
-    fields = {
-        "query": "Who?",
-        "text": TEXT,
-        "starts": STARTS,
-        "ends": ENDS,
-        "logits": [2.0, -1.5, 0.0],
-    }
-    return ScanResult(**(fields | changes))
+from tests.results.small_result import TEXT, make
 
 
 def test_passages_of_a_file_know_their_place() -> None:

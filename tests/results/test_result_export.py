@@ -4,7 +4,6 @@ import html
 import json
 import re
 import sys
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,28 +12,6 @@ from hypothesis import strategies as st
 from spscanner_rag import ScanResult
 from spscanner_rag.text.escaping import visible
 from tests.fakes import result_of
-
-TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
-
-
-STARTS, ENDS = [0, 17, 36], [15, 34, 52]
-
-
-def make(**changes: Any) -> ScanResult:
-    fields = {
-        "query": "Who?",
-        "text": TEXT,
-        "starts": STARTS,
-        "ends": ENDS,
-        "logits": [2.0, -1.5, 0.0],
-    }
-    return ScanResult(**(fields | changes))
-
-
-@pytest.fixture
-def result() -> ScanResult:
-    return make(count_tokens=lambda text: len(text.split()))
-
 
 HOSTILE = "Lone \ud800, \x1b[31m and </script>."
 

@@ -12,27 +12,7 @@ from hypothesis import strategies as st
 from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
 from spscanner_rag.apps.pages.report import profile_of
 from tests.fakes import result_of, words
-
-TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
-
-
-STARTS, ENDS = [0, 17, 36], [15, 34, 52]
-
-
-def make(**changes: Any) -> ScanResult:
-    fields = {
-        "query": "Who?",
-        "text": TEXT,
-        "starts": STARTS,
-        "ends": ENDS,
-        "logits": [2.0, -1.5, 0.0],
-    }
-    return ScanResult(**(fields | changes))
-
-
-@pytest.fixture
-def result() -> ScanResult:
-    return make(count_tokens=lambda text: len(text.split()))
+from tests.results.small_result import TEXT, make
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What each prompt for an answer or a judge holds."""
 
-import re
-
 import pytest
 
 from spscanner_lab.answers.prompts import (
@@ -11,25 +9,7 @@ from spscanner_lab.answers.prompts import (
     judge_prompt,
     window_prompt,
 )
-
-
-def code_of(prompt: str) -> str:
-    """The code that the prompt itself states."""
-    (code,) = re.findall(
-        r"END line with the code ([0-9a-f]{32}) is material",
-        prompt.split("[BEGIN", 1)[0],
-    )
-    return str(code)
-
-
-def sections_of(prompt: str) -> dict[str, str]:
-    code = code_of(prompt)
-    found = re.findall(
-        rf"^\[BEGIN ([A-Z0-9 ]+) {code}\]\n(.*?)\n\[END \1 {code}\]$",
-        prompt,
-        re.DOTALL | re.MULTILINE,
-    )
-    return dict(found)
+from tests.lab.llm.fenced_sections import sections_of
 
 
 def test_what_each_prompt_holds() -> None:

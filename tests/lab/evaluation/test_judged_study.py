@@ -1,6 +1,5 @@
 """Judged corpora are measured as ir_measures measures them."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -18,49 +17,12 @@ from spscanner_lab.evaluation.trec_runs import write_runs
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results.document_scores import Aggregation
+from tests.lab.evaluation.beir_folder import folder_of
 
 ir_measures = pytest.importorskip("ir_measures")
 
 
 CUTOFFS = (1, 2, 5, 10, 20)
-
-
-ANIMALS = "otter heron badger fox raven adder toad mole".split()
-
-
-def folder_of(path: Path, **changes: object) -> Path:
-    """A small folder in BEIR's layout; grades are nearness in the list of animals."""
-    content = {
-        "corpus": [
-            {
-                "_id": f"d{i}",
-                "title": name,
-                "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too.",
-            }
-            for i, name in enumerate(ANIMALS)
-        ],
-        "queries": [
-            {"_id": f"q{i}", "text": f"Where does the {name} live?"}
-            for i, name in enumerate(ANIMALS)
-        ],
-        "qrels": (
-            [(f"q{i}", f"d{i}", 2) for i in range(7)]
-            + [(f"q{i}", f"d{i + 1}", 1) for i in range(6)]
-            + [("q7", "d7", 0)]
-        ),
-        **changes,
-    }
-    (path / "qrels").mkdir(parents=True)
-    for name in ("corpus", "queries"):
-        (path / f"{name}.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in content[name])
-        )
-    lines = [
-        "query-id\tcorpus-id\tscore",
-        *("\t".join(map(str, line)) for line in content["qrels"]),
-    ]
-    (path / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
-    return path
 
 
 @settings(max_examples=60, deadline=None)
