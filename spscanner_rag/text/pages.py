@@ -14,6 +14,7 @@ FEWEST_PAGES = 3  # a line on fewer pages than this is never a running one
 # Number of lines at each edge of a page that may be running ones; blank lines do not
 # count.
 EDGE_LINES = 3
+_FEWEST_WORDS = 4  # of a sentence
 LONGEST_LINE = 150  # a longer line, in characters, is text
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DIGITS = re.compile(r"\d{1,9}")
@@ -45,14 +46,16 @@ def page_bodies(
     bottoms = []
     for page in pages:  # One at a time: all lines of a document take much memory.
         lines = _visible_lines(page)
-        tops.append(lines[:EDGE_LINES])
-        bottoms.append(lines[: -EDGE_LINES - 1 : -1])
-    headers = _running_lines(tops, numbers)
-    footers = _running_lines(bottoms, numbers)
+        tops.append(_before_sentence(lines[:EDGE_LINES]))
+        bottoms.append(_before_sentence(lines[: -EDGE_LINES - 1 : -1]))
+    headers = running_lines(_texts(tops), numbers)
+    footers = running_lines(_texts(bottoms), numbers)
     bodies = []
     for number, page in enumerate(pages):
-        start = headers[number][-1].end if headers[number] else 0
-        end = footers[number][-1].start if footers[number] else len(page)
+        n_header = headers[number]
+        n_footer = footers[number]
+        start = tops[number][n_header - 1].end if n_header else 0
+        end = bottoms[number][n_footer - 1].start if n_footer else len(page)
         has_text = bool(page[start:end].strip())
         bodies.append((start, end) if has_text else everything[number])
     return bodies
@@ -72,26 +75,59 @@ def _visible_lines(page: str) -> list[_PageLine]:
     return lines
 
 
-def _running_lines(
-    edges: Sequence[Sequence[_PageLine]], numbers: Sequence[float]
-) -> list[list[_PageLine]]:
-    """The running lines of each edge, from the edge inwards.
+def _before_sentence(edge: Sequence[_PageLine]) -> list[_PageLine]:
+    """The lines of an edge up to the first that is a sentence, which is never left out.
 
-    They end at the first other line.
+    Terms of payment, for example, are at the foot of every invoice.
+    """
+    lines = []
+    for line in edge:
+        if is_sentence(line.text):
+            break
+        lines.append(line)
+    return lines
+
+
+def is_sentence(line: str) -> bool:
+    """Whether a line seems to be a whole sentence.
+
+    Examples
+    --------
+    >>> is_sentence("Payment is due in May."), is_sentence("Report of the council")
+    (True, False)
+    """
+    ends = line.rstrip(_CLOSING)[-1:]
+    return len(line.split()) >= _FEWEST_WORDS and ends != "" and ends in _SENTENCE_ENDS
+
+
+def _texts(edges: Sequence[Sequence[_PageLine]]) -> list[list[str]]:
+    texts = []
+    for edge in edges:
+        texts.append([line.text for line in edge])
+    return texts
+
+
+def running_lines(
+    edges: Sequence[Sequence[str]], numbers: Sequence[float]
+) -> list[int]:
+    """How many lines of each page's edge are running ones, from the edge inwards.
+
+    Each edge has the lines at the top, or at the bottom, of a page. They are counted
+    up to the first that is not a running one.
     """
     forms = []
     for edge, number in zip(edges, numbers, strict=True):
-        forms.append([set(_forms(line.text, number)) for line in edge])
+        forms.append([set(_forms(line, number)) for line in edge])
     repeated = _repeated(forms) | _repeated(forms[::2]) | _repeated(forms[1::2])
-    running = []
-    for edge, forms_of_edge in zip(edges, forms, strict=True):
-        lines = []
-        for line, forms_of_line in zip(edge, forms_of_edge, strict=True):
+    counts = []
+    for forms_of_edge in forms:
+        count = 0
+        for forms_of_line in forms_of_edge:
             if not forms_of_line & repeated:
                 break
-            lines.append(line)
-        running.append(lines)
-    return running
+            count += 1
+        counts.append(count)
+    return counts
 
 
 def _repeated(pages: Sequence[Sequence[set[str]]]) -> set[str]:

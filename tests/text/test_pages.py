@@ -35,7 +35,7 @@ def stripped(pages: Sequence[str], first: float = 1) -> list[str]:
         ("", "\nPage {} of 4"),
         ("Port Elm  Society\n\n", "\n{}\n"),
         ("{}\tHistory of the town\nDraft 3\n", "\n\n- {} -"),
-        ("PORT ELM\n", "\n(c) 2024 Port Elm. All rights reserved.\nPage {}\n\n"),
+        ("PORT ELM\n", "\n(c) 2024 Port Elm\nPage {}\n\n"),
         ("\n \nPort Elm\r\n", "\r\n{}\r\n"),
     ],
 )
@@ -82,6 +82,7 @@ def test_a_page_without_the_header_stays_whole() -> None:
             f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)
         ],  # in the middle of the page
         ["", " \n ", "", ""],
+        [f"{body}\nPayment is due within 30 days." for body in BODIES],
     ],
     ids=str,
 )

@@ -54,7 +54,7 @@ def test_pages_without_running_lines(pdf_of: PdfOf) -> None:
     assert [(page.start, page.number, page.label) for page in found.pages] == [
         (start, number, str(number)) for number, start in enumerate(starts, start=1)
     ]
-    assert found.notes == ()
+    assert found.notes == ('left out at page edges: "The Treaty" (pages 1 to 3)',)
 
 
 def test_words_that_lines_divide_are_whole_again(pdf_of: PdfOf) -> None:
