@@ -23,7 +23,7 @@ def sentence_scan(
     base: str | None = option(
         None, "Checkpoint that gets the scan; default: the bundled one."
     ),
-    steps: int = option(1500, "Training steps.", lowest=1),
+    steps: int = option(600, "Training steps.", lowest=1),
     questions: int = option(8, "Most questions of each document.", lowest=1),
     weigh: int = option(
         8, "Most held-out questions from each source for weighting.", lowest=1

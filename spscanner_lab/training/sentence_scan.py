@@ -43,7 +43,7 @@ GRADIENT_CLIP = 1.0
 class ScanNumbers:
     """The numbers of a sentence scan's training."""
 
-    steps: int = 1500
+    steps: int = 600
     examples_per_step: int = 8
     rate: float = 1e-3
     weight_decay: float = 0.05
@@ -123,7 +123,7 @@ def train_sentence_scan(
 ) -> SentenceScan:
     """Train a sentence scan, and return the average of its last steps' weights.
 
-    Every source counts by the square root of the number of its examples.
+    Every source is drawn equally often.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def train_sentence_scan(
         scan.parameters(), numbers.rate, weight_decay=numbers.weight_decay
     )
     counts = Counter(example.source for example in examples)
-    weights = [counts[example.source] ** -0.5 for example in examples]
+    weights = [1 / counts[example.source] for example in examples]
     average: dict[str, Tensor] = {}
     losses: list[float] = []
     for step in range(numbers.steps):
