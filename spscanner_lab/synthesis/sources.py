@@ -40,7 +40,7 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             files.append(path)
             continue
-        names_inside, _, _ = regular_files(str(path), _IN_FOLDERS)
+        names_inside = regular_files(str(path), _IN_FOLDERS).with_endings
         if not names_inside:
             raise ValueError(
                 f"{path}: got a folder without text; expected files in"

@@ -18,6 +18,7 @@ class FilesBelow(NamedTuple):
     with_endings: list[str]
     others: list[str]
     notes: list[str]  # lines for the user
+    linked_folders: list[str]  # links to folders, which are not followed
 
 
 def files_named(paths: Sequence[str]) -> list[str]:
@@ -96,6 +97,8 @@ def _read_folder(
         reason = f"no file in it ends in {', '.join(ENDINGS)}"
         if errors:
             reason = errors[0]
+        elif files.linked_folders:
+            reason += f"; {_not_followed(files.linked_folders)}"
         if len(errors) > 1:
             reason += f" (and {len(errors) - 1} more)"
         raise ValueError(
@@ -123,7 +126,8 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> FilesBelow:
     """List the files below a folder.
 
     The notes name pipes, devices and the like with one of the endings, which are left
-    out because they are not regular files, and links that lead out of the folder.
+    out because they are not regular files, links to folders, which are not followed,
+    and links to files that lead out of the folder.
 
     Examples
     --------
@@ -133,10 +137,12 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> FilesBelow:
     >>> [Path(path).name for path in regular_files(folder, (".txt",)).with_endings]
     ['treaty.txt']
     """
-    files = FilesBelow([], [], [])
+    files = FilesBelow([], [], [], [])
     irregular: list[str] = []
     for path in _visible_paths(folder):
-        if not path.lower().endswith(endings):
+        if os.path.isdir(path):
+            files.linked_folders.append(path)
+        elif not path.lower().endswith(endings):
             files.others.append(path)
         elif os.path.isfile(path):
             files.with_endings.append(path)
@@ -147,6 +153,8 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> FilesBelow:
             f"left out: {len(irregular):,} that are not regular files, such as"
             f" {irregular[0]}"
         )
+    if files.linked_folders:
+        files.notes.append(f"{folder}: {_not_followed(files.linked_folders)}")
     root = os.path.join(os.path.realpath(folder), "")
     links: list[str] = []
     for path in files.with_endings:
@@ -159,12 +167,29 @@ def regular_files(folder: str, endings: tuple[str, ...]) -> FilesBelow:
     return files
 
 
+def _not_followed(links: Sequence[str]) -> str:
+    """Say which linked folders are left out, and how to read them."""
+    shown = ", ".join(links[:_ENDINGS_SHOWN])
+    if len(links) > _ENDINGS_SHOWN:
+        shown += ", ..."
+    return (
+        f"left out {len(links):,} linked folders, since links to folders are not"
+        f" followed: {shown}; name a linked folder itself to read it"
+    )
+
+
 def _visible_paths(folder: str) -> list[str]:
-    """Return the paths below a folder, without those that are or lie hidden."""
+    """Return the paths below a folder, without those that are or lie hidden.
+
+    They are those of files, and of links to folders.
+    """
     paths: list[str] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+        linked = [
+            name for name in folders if os.path.islink(os.path.join(parent, name))
+        ]
+        for name in sorted([*names, *linked]):
             if not name.startswith("."):
                 paths.append(os.path.join(parent, name))
     return paths

@@ -60,3 +60,25 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
         match=r"nothing can be read: .*a\.txt: got an empty file.* \(and 1 more\)$",
     ):
         read_all([str(tmp_path)], print)
+
+
+def test_linked_folders_are_named_and_not_followed(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("The keeper signed it.")
+    (inside / "archive").symlink_to(outside)
+    with pytest.raises(
+        ValueError, match="links to folders are not followed"
+    ):
+        read_all([str(inside)], print)
+    (inside / "b.txt").write_text("It rained.")
+    (inside / "loop").symlink_to(inside)
+    notes: list[str] = []
+    (document,) = read_all([str(inside)], notes.append)
+    assert document.text == "It rained."
+    (note,) = notes
+    assert "left out 2 linked folders" in note
+    assert "archive" in note
+    assert "loop" in note

@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -90,9 +91,14 @@ class ReadableFiles:
         bases: list[Path] = []
         if "\0" not in path:
             bases = [*self.roots, Path.cwd()]
-        for base in bases:
+        spellings = [(base, path) for base in bases]
+        # What an agent writes is composed, but a name may be decomposed, as macOS
+        # writes "é".
+        for base in self.roots:
+            spellings.append((base, spelled_as_stored(base, path)))
+        for base, spelled in spellings:
             with suppress(OSError):  # a link that is replaced meanwhile
-                real = Path(os.path.realpath(base / path))
+                real = Path(os.path.realpath(base / spelled))
                 if self._is_visible(real) and exists(real):
                     return real
         raise self._not_found(path, kind)
@@ -110,3 +116,25 @@ class ReadableFiles:
     def without_roots(self, note: str) -> str:
         """A note with paths as an agent names them."""
         return self._prefixes.sub("", note)
+
+
+def spelled_as_stored(folder: Path, path: str) -> str:
+    """A path below a folder, with each name as the file system spells it.
+
+    Names are the same if their composed forms are. One that is not found stays, as do
+    paths that are not below the folder.
+    """
+    if path.isascii() or "\0" in path:
+        return path
+    spelled = Path()
+    for name in Path(path).parts:
+        if name in ("..", os.sep):
+            return path
+        composed = unicodedata.normalize("NFC", name)
+        stored = name
+        with suppress(OSError):
+            for entry in os.listdir(folder / spelled):
+                if unicodedata.normalize("NFC", entry) == composed:
+                    stored = entry
+        spelled /= stored
+    return str(spelled)

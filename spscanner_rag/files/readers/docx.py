@@ -1,22 +1,40 @@
 """DOCX to text: headings, list numbers, table rows, formulas, and notes.
 
-Headings are known by their styles; notes stand at the end.
+Headings are known by their styles. Headers of pages stand at the beginning, once each,
+and notes and footers at the end.
 
-Tracked changes count as accepted: inserted text is read, deleted text is not. Pictures,
-comments, headers and footers are left out, and no other file is opened.
+Tracked changes count as accepted: inserted text is read, deleted text is not. Text that
+is struck out stands between "~~". Pictures and comments are left out, and no other file
+is opened.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.docx_embedded import add_embedded
+from spscanner_rag.files.readers.docx_lists import Lists
+from spscanner_rag.files.readers.docx_styles import (
+    LAST_LEVEL,
+    Style,
+    Styles,
+    outline_level,
+)
+from spscanner_rag.files.readers.docx_xml import (
+    NAMES,
+    STRICT,
+    WORD,
+    attribute,
+    is_on,
+    properties,
+    switched,
+    value,
+    word,
+)
 from spscanner_rag.files.readers.notation import (
     RAISED,
     formula_text,
-    numeral,
     symbol,
     symbols_of,
     whole_number,
@@ -32,275 +50,17 @@ from spscanner_rag.files.readers.zip_parts import (
     BROKEN,
     Element,
     Package,
+    Relationship,
     TooLarge,
     archive_of,
     has_part_below,
 )
 from spscanner_rag.system.install_hints import import_extra
 
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-NAMES = {"w": _WORD}
-_STRICT = (  # the same elements in the strict form
-    b"http://purl.oclc.org/ooxml/wordprocessingml/main"
-)
+STRUCK = "~~"
+"""Stands before and after text that is struck out, as in Markdown."""
 
-
-@lru_cache(256)  # a document has millions of elements, but few names
-def word(tag: object) -> str:
-    """The name of an element in Word's namespace.
-
-    Empty for others.
-    """
-    qualified = str(tag)  # lxml gives functions as tags of comments
-    prefix = f"{{{_WORD}}}"
-    return qualified.removeprefix(prefix) if qualified.startswith(prefix) else ""
-
-
-def attribute(element: Element, name: str, path: str = ".") -> str:
-    """The value of a Word attribute of an element, or of one at a path below it.
-
-    Empty if there is none.
-    """
-    target = None if element is None else element.find(path, NAMES)
-    return "" if target is None else str(target.get(f"{{{_WORD}}}{name}", ""))
-
-
-def value(element: Element, path: str = ".") -> str:
-    """The value of a property's ``w:val``."""
-    return attribute(element, "val", path)
-
-
-def properties(element: Element, path: str) -> dict[str, Element]:
-    """The properties at a path by name.
-
-    They are found in one pass, because a document has hundreds of thousands.
-    """
-    target = None if element is None else element.find(path, NAMES)
-    return {} if target is None else {word(child.tag): child for child in target}
-
-
-def switched(text: str) -> bool:
-    """True unless the text of a switch says that it is off."""
-    return text not in ("0", "false", "off", "none")
-
-
-def is_on(element: Element, path: str, default: bool = False) -> bool:
-    """True for a property that is switched on, as one without a value is.
-
-    ``default`` if it is missing.
-    """
-    switch = None if element is None else element.find(path, NAMES)
-    return default if switch is None else switched(attribute(switch, "val"))
-
-
-def is_docx(data: bytes) -> bool:
-    """Return whether a file is a ZIP archive with the parts of a DOCX."""
-    return has_part_below(data, "word/")
-
-
-LAST_LEVEL = 8  # Word has nine levels, from 0
-_MOST_PARENTS = 20  # styles based on one another; a circular reference ends here
-_MOST_KEPT = 5_000  # styles in the cache
-_MOST_NUMBER = 2**31
-_LONGEST_LABEL = 60  # characters
-_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_FORMS = {  # other formats are shown as 1, 2, 3
-    "lowerLetter": "a",
-    "upperLetter": "A",
-    "lowerRoman": "i",
-    "upperRoman": "I",
-    "decimalZero": "01",
-    "none": "",
-}
-_PLACE = re.compile(r"%([1-9])")
-
-
-@dataclass(slots=True)
-class Style:
-    """What a style sets for its paragraphs or runs.
-
-    A value is empty or 0 where the style sets nothing.
-    """
-
-    outline: int = 0  # heading level, from 1
-    number: str = ""  # the list's number
-    level: int = 0  # level in that list
-    parent: str = ""
-    bold: bool = False
-    hidden: bool = False
-    header_row: bool = False  # for a table: whether its first row looks different
-
-
-def _style(element: Element) -> Style:
-    name = value(element, "w:name")
-    first_row = element.find("w:tblStylePr[@w:type='firstRow']", NAMES)
-    heading = _HEADING.fullmatch(name)
-    named = int(heading[1]) if heading else int(name.lower() == "title")
-    return Style(
-        named or outline_level(element.find("w:pPr/w:outlineLvl", NAMES)),
-        value(element, "w:pPr/w:numPr/w:numId"),
-        whole_number(value(element, "w:pPr/w:numPr/w:ilvl"), LAST_LEVEL),
-        value(element, "w:basedOn"),
-        is_on(element, "w:rPr/w:b"),
-        is_on(element, "w:rPr/w:vanish"),
-        is_on(first_row, ".//w:b") or is_on(first_row, ".//w:shd"),
-    )
-
-
-def _children(element: Element, path: str, key: str) -> list[tuple[str, Element]]:
-    """The elements at a path, each with one of its attributes."""
-    if element is None:
-        return []
-    return [(attribute(child, key), child) for child in element.iterfind(path, NAMES)]
-
-
-class Styles:
-    """The styles of a document, from its styles part."""
-
-    def __init__(self, root: Element) -> None:
-        self._all = {
-            name: _style(style_element)
-            for name, style_element in _children(root, "w:style", "styleId")
-            if name
-        }
-        self.of = lru_cache(_MOST_KEPT)(self._of)
-
-    def _of(self, name: str) -> Style:
-        """A style with what it inherits from the styles that it is based on."""
-        style = replace(self._all.get(name, Style()))
-        for _ in range(_MOST_PARENTS):
-            if not (parent := self._all.get(style.parent)):
-                break
-            if not style.number:
-                style.number = parent.number
-                style.level = parent.level
-            style.outline = style.outline or parent.outline
-            style.bold = style.bold or parent.bold
-            style.hidden = style.hidden or parent.hidden
-            style.header_row = style.header_row or parent.header_row
-            style.parent = parent.parent
-        return style
-
-
-def outline_level(element: Element) -> int:
-    """The heading level, from 1, that a property sets; 0 for none."""
-    return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (
-        LAST_LEVEL + 2
-    )
-
-
-@dataclass(slots=True)
-class _Level:
-    start: int = 1
-    format: str = "decimal"
-    text: str | None = None  # such as "%1.%2)"
-    only_digits: bool = False  # also for the numbers of other levels
-    # the level, from 1, whose items restart its numbers; 0 for none
-    restarts_after: int | None = None
-    style: str = ""  # the style whose paragraphs are on this level
-
-
-class _List(NamedTuple):
-    levels: dict[int, _Level]
-    starts: dict[int, int]  # level -> number of the first item in this list
-    # level -> number of the last item; shared by all lists of a definition
-    counted: dict[int, int]
-
-
-def _levels(element: Element, path: str) -> dict[int, _Level]:
-    levels = {}
-    for number, level in _children(element, path, "ilvl"):
-        text, after = (
-            level.find(path, NAMES) for path in ("w:lvlText", "w:lvlRestart")
-        )
-        levels[whole_number(number, LAST_LEVEL)] = _Level(
-            whole_number(value(level, "w:start"), _MOST_NUMBER, 1),
-            value(level, "w:numFmt") or "decimal",
-            None if text is None else value(text)[:_LONGEST_LABEL],
-            is_on(level, "w:isLgl"),
-            None if after is None else whole_number(value(after), LAST_LEVEL),
-            value(level, "w:pStyle"),
-        )
-    return levels
-
-
-def _level_of_style(levels: Mapping[int, _Level], style: str, default: int) -> int:
-    if style:
-        for level, settings in levels.items():
-            if settings.style == style:
-                return level
-    return default
-
-
-class Lists:
-    """The lists of a document, and the number of each list's last item."""
-
-    def __init__(self, root: Element, styles: Styles) -> None:
-        definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
-            name: (
-                _levels(definition, "w:lvl"),
-                value(definition, "w:numStyleLink"),
-                {},
-            )
-            for name, definition in _children(root, "w:abstractNum", "abstractNumId")
-        }
-        lists = dict(_children(root, "w:num", "numId"))
-        self._lists: dict[str, _List] = {}
-        for number, list_element in lists.items():
-            of = list_element
-            for _ in range(_MOST_PARENTS):
-                levels, style, counted = definitions.get(
-                    value(of, "w:abstractNumId"), ({}, "", {})
-                )
-                if not style:  # otherwise a style's list has the definition
-                    break
-                of = lists.get(styles.of(style).number)
-            starts = {}
-            overrides = "w:lvlOverride[w:startOverride]"
-            for level, override in _children(list_element, overrides, "ilvl"):
-                start = whole_number(
-                    value(override, "w:startOverride"), _MOST_NUMBER, 1
-                )
-                starts[whole_number(level, LAST_LEVEL)] = start
-            levels = levels | _levels(list_element, "w:lvlOverride/w:lvl")
-            self._lists[number] = _List(levels, starts, counted)
-
-    def label(self, number: str, level: int, style: str = "") -> str:
-        """Count an item, and return its marker: a dash, a number, or nothing.
-
-        It counts on its style's level if there is one.
-        """
-        if number not in self._lists:
-            return "- "
-        levels, starts, counted = self._lists[number]
-        level = _level_of_style(levels, style, level)
-        at = levels.get(level, _Level())
-        if level in starts:
-            counted[level] = starts.pop(level)
-        else:
-            counted[level] = counted[level] + 1 if level in counted else at.start
-        for deeper in range(level + 1, LAST_LEVEL + 1):
-            after = levels[deeper].restarts_after if deeper in levels else None
-            if after is None or level < after:
-                counted.pop(deeper, None)
-        if at.format == "bullet":
-            return "- "
-        text = at.text
-        if text is None:
-            text = "".join(f"%{position}." for position in range(1, level + 2))
-
-        def shown(place: re.Match[str]) -> str:
-            of = int(place[1]) - 1
-            other = levels.get(of, _Level())
-            form = "1" if at.only_digits else _FORMS.get(other.format, "1")
-            if not form:
-                return ""
-            return numeral(counted.get(of, other.start), form, repeated=True)
-
-        text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
-        return f"{text} " if text else ""
-
-
+_LETTER = re.compile(r"[^\W\d_]")
 _DIGITS = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
 
 
@@ -308,6 +68,7 @@ _MATH = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath",
     "{http://purl.oclc.org/ooxml/officeDocument/math}oMath",
 )
+_REFERENCES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box for older programs."""
 
@@ -358,6 +119,8 @@ class _Run:
         self.hidden = is_on(run_properties.get("vanish"), ".", style.hidden)
         self.bold = is_on(run_properties.get("b"), ".", style.bold)
         self.raised = value(run_properties.get("vertAlign")) == "superscript"
+        struck = ("strike", "dstrike")
+        self.struck = any(is_on(run_properties.get(name), ".") for name in struck)
         self.font = attribute(run_properties.get("rFonts"), "ascii")
 
 
@@ -370,8 +133,18 @@ class _Cell:
 class _Story:
     """Reads one part of the document: its main text, footnotes or endnotes."""
 
-    def __init__(self, built: TextBuilder, styles: Styles, lists: Lists) -> None:
+    def __init__(
+        self,
+        built: TextBuilder,
+        styles: Styles,
+        lists: Lists,
+        package: Package,
+        relationships: Mapping[str, Relationship],
+    ) -> None:
         self._built = built
+        self._package = package
+        self._relationships = relationships
+        self.n_deleted = 0  # deletions, which are left out
         self._styles = styles
         self._lists = lists
         self._carried: list[str] = []  # text of paragraphs whose ends were deleted
@@ -388,25 +161,55 @@ class _Story:
         """Read the content of an element in the open paragraph and run."""
         for child in parent:
             name = word(child.tag)
-            if name in _UNREAD or name.endswith("Change") or child.tag == _FALLBACK:
+            if self._is_unread(child, name):
                 continue
             match name:
                 case "p":
                     self._paragraph(child)
                 case "r":
                     self.add(child, paragraph, _Run(child, self._styles))
-                case "tbl" if self._rows is None:
-                    self._table(child)
-                case "tr" if self._rows is not None and self._cell is None:
-                    self._row(child, self._rows)
-                case "tc" if self._rows and self._cell is None:
-                    self._read_cell(child, self._rows[-1])
+                case "altChunk":
+                    self._embedded(child)
+                case "tbl" | "tr" | "tc" if self._reads_table_part(child, name):
+                    pass
                 case _ if paragraph:
                     self._piece(child, name, paragraph, run)
                 case _:
                     self.add(child)
             if name in _STORIES:
                 self._end_story()
+
+    def _is_unread(self, element: Element, name: str) -> bool:
+        """True for an element that is not on the page, such as deleted text."""
+        if name in _DELETED and len(element):
+            self.n_deleted += 1
+        is_unread = name in _UNREAD or name.endswith("Change")
+        return is_unread or element.tag == _FALLBACK
+
+    def _reads_table_part(self, element: Element, name: str) -> bool:
+        """Read a table, row or cell; False for one that is read as what is in it."""
+        if name == "tbl" and self._rows is None:
+            self._table(element)
+        elif name == "tr" and self._rows is not None and self._cell is None:
+            self._row(element, self._rows)
+        elif name == "tc" and self._rows and self._cell is None:
+            self._read_cell(element, self._rows[-1])
+        else:
+            return False
+        return True
+
+    def _embedded(self, element: Element) -> None:
+        """Read a part that is embedded whole."""
+        chunk = self._relationships.get(element.get(f"{{{_REFERENCES}}}id", ""))
+        if self._cell is None:
+            add_embedded(self._built, self._package, chunk)
+            return
+        in_cell = TextBuilder()
+        add_embedded(in_cell, self._package, chunk)
+        document = in_cell.converted()
+        self._cell.paragraphs.append(document.text)
+        for note in document.notes:
+            self._built.note(note)
 
     def _end_story(self) -> None:
         if self._carried:
@@ -436,6 +239,8 @@ class _Story:
                 if run.raised and _DIGITS.fullmatch(text):
                     # else "10" and a raised "3" would be 103
                     text = text.translate(RAISED)
+            if run and run.struck and text.strip():
+                text = f"{STRUCK}{text}{STRUCK}"
             self._add(text, paragraph, run)
 
     def _add(
@@ -466,7 +271,7 @@ class _Story:
     ) -> None:
         paragraph.add("")
         label = self._label(paragraph.style, paragraph_properties)
-        text = "".join(paragraph.parts).strip()
+        text = "".join(paragraph.parts).replace(2 * STRUCK, "").strip()
         outline = (
             outline_level(paragraph_properties.get("outlineLvl"))
             or paragraph.style.outline
@@ -554,6 +359,11 @@ def _text_of(element: Element) -> str:
     )
 
 
+def is_docx(data: bytes) -> bool:
+    """Return whether a file is a ZIP archive with the parts of a DOCX."""
+    return has_part_below(data, "word/")
+
+
 def read_docx(data: bytes) -> TextFile:
     """Read a Word document.
 
@@ -561,7 +371,7 @@ def read_docx(data: bytes) -> TextFile:
     """
     etree = import_extra("lxml.etree", "reading DOCX", "files")
     try:
-        return _read(Package(archive_of(data), {_STRICT: _WORD.encode()}))
+        return _read(Package(archive_of(data), {STRICT: WORD.encode()}))
     except TooLarge as error:
         raise ValueError(
             f"{error}: split the document, or save it as plain text"
@@ -580,7 +390,42 @@ def _read(package: Package) -> TextFile:
     styles = Styles(package.tree(parts.get("styles", "")))
     lists = Lists(package.tree(parts.get("numbering", "")), styles)
     built = TextBuilder()
+    relationships = package.relationships(main)
+    edges: dict[str, list[str]] = {"header": [], "footer": []}
+    for relationship in relationships.values():
+        edges.get(relationship.kind, []).append(relationship.path)
+    _add_edges(built, package, edges["header"], styles, lists)
+    n_deleted = 0
     for part in (main, parts.get("footnotes", ""), parts.get("endnotes", "")):
         if (root := package.tree(part)) is not None:
-            _Story(built, styles, lists).add(root)
+            story = _Story(built, styles, lists, package, package.relationships(part))
+            story.add(root)
+            n_deleted += story.n_deleted
+    _add_edges(built, package, edges["footer"], styles, lists)
+    if n_deleted:
+        built.note(f"left out {n_deleted:,} deletions that are tracked changes")
+    comments = package.tree(parts.get("comments", ""))
+    if comments is not None and (n_comments := len(comments)):
+        built.note(f"left out {n_comments:,} comments, which are not on the page")
     return built.converted()
+
+
+def _add_edges(
+    built: TextBuilder,
+    package: Package,
+    paths: Sequence[str],
+    styles: Styles,
+    lists: Lists,
+) -> None:
+    """Add headers or footers of pages, each text once."""
+    texts: set[str] = set()
+    for path in sorted(set(paths)):
+        edge = TextBuilder()
+        story = _Story(edge, styles, lists, package, package.relationships(path))
+        story.add(package.tree(path))
+        document = edge.converted()
+        # A number of a page alone is no text.
+        if document.text in texts or not _LETTER.search(document.text):
+            continue
+        texts.add(document.text)
+        built.document(document)

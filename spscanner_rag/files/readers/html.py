@@ -52,8 +52,19 @@ The parser's time grows with depth times size.
 
 _UNSEEN = set(
     "head script style template noscript svg canvas iframe object audio video select"
-    " textarea datalist rp".split()
+    " datalist rp".split()
 )
+# What of these is on the page and left out, for a note.
+_LEFT_OUT = {
+    "svg": "words in drawings",
+    "select": "fields with a choice",
+    "iframe": "frames of other pages",
+    "object": "embedded objects",
+}
+STRUCK = {"s", "strike", "del"}
+STRUCK_MARK = "~~"
+"""Stands before and after text that is struck out, as in Markdown."""
+
 _PARAGRAPHS = set(
     "p div section article main header footer nav aside address blockquote ul ol li dl"
     " dt dd figure figcaption form fieldset legend table caption tr td th thead tbody"
@@ -115,7 +126,10 @@ def read_html(data: bytes) -> TextFile:
 
     ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml.
     """
-    return _HtmlText().add(_tree_of(data)).built.converted()
+    page = _HtmlText().add(_tree_of(data))
+    for what, number in sorted(page.left_out.items()):
+        page.built.note(f"left out {what}: {number:,}")
+    return page.built.converted()
 
 
 def _tree_of(data: bytes) -> Element:
@@ -196,6 +210,7 @@ class _HtmlText:
         self._marker = ""  # put before the next paragraph
         self._tables: list[list[Row]] = []
         self._reading: list[str] = []  # how the previous word is read (ruby)
+        self.left_out: Counter[str] = Counter()  # what is on the page, but not read
 
     def add(self, root: Element) -> Self:
         # and whether it begins; a stack, since a page may be too deep for recursion
@@ -224,7 +239,10 @@ class _HtmlText:
         """
         tag = element.tag
         if _is_hidden(tag, element.attrib):
+            self._count_left_out(element)
             return True
+        if tag in STRUCK:
+            self._buffer.append(STRUCK_MARK)
         if tag == "math":
             self._buffer.append(formula_text(element) or element.get("alttext", ""))
             return True
@@ -242,6 +260,16 @@ class _HtmlText:
         self._start_list_or_table(element)
         return False
 
+    def _count_left_out(self, element: Element) -> None:
+        """Count an element that people see, but that is not read."""
+        if _is_out_of_sight(element.attrib):
+            return
+        if element.tag in _LEFT_OUT:
+            has_text = element.tag in ("iframe", "object") or any(element.itertext())
+            self.left_out[_LEFT_OUT[element.tag]] += has_text
+        elif _is_banner(element.tag, element.attrib):
+            self.left_out["banners about cookies or consent"] += 1
+
     def _start_list_or_table(self, element: Element) -> None:
         if element.tag == "ol":
             self._markers |= _numbers(element)
@@ -253,6 +281,8 @@ class _HtmlText:
     def _end(self, tag: str) -> None:
         if tag in _PARAGRAPHS or tag in _HEADINGS:
             self._flush(level=_HEADINGS.get(tag, 0))
+        if tag in STRUCK:
+            self._buffer.append(STRUCK_MARK)
         if tag == "ruby":
             self._end_ruby()
         elif tag == "li":
@@ -280,7 +310,7 @@ class _HtmlText:
     def _flush(self, *, level: int = 0) -> None:
         """Add the collected text as a paragraph, a heading or a fence."""
         self._end_ruby()
-        text = "".join(self._buffer)
+        text = "".join(self._buffer).replace(2 * STRUCK_MARK, "")
         self._buffer = []
         if self._open["pre"]:
             if text.strip():
@@ -325,20 +355,32 @@ def _row(element: Element, *, in_head: bool) -> Row:
 
 
 def _is_hidden(tag: str, attributes: Mapping[str, str]) -> bool:
+    """True for an element whose content is not read."""
     if tag in _UNSEEN:  # but MathJax has formulas in scripts
         return tag != "script" or not attributes.get("type", "").startswith("math/tex")
     if tag in _WHOLE_PAGE:
         return False
-    style = "".join(attributes.get("style", "").split()).lower()
-    if "hidden" in attributes or "popover" in attributes or _HIDDEN.search(style):
+    if _is_out_of_sight(attributes):
         return True
     if tag == "dialog" and "open" not in attributes:
         return True
-    classes = attributes.get("class", "")
-    if tag in ("span", "div") and not _DRAWN.isdisjoint(classes.split()):
+    classes = attributes.get("class", "").split()
+    if tag in ("span", "div") and not _DRAWN.isdisjoint(classes):
         return True
-    names = f"{attributes.get('id', '')} {classes} {attributes.get('aria-label', '')}"
-    return tag in _BANNER_TAGS and bool(_BANNERS.search(names))
+    return _is_banner(tag, attributes)
+
+
+def _is_out_of_sight(attributes: Mapping[str, str]) -> bool:
+    style = "".join(attributes.get("style", "").split()).lower()
+    is_hidden = "hidden" in attributes or "popover" in attributes
+    return is_hidden or _HIDDEN.search(style) is not None
+
+
+def _is_banner(tag: str, attributes: Mapping[str, str]) -> bool:
+    """True for a banner about cookies or consent, which a page repeats."""
+    keys = ("id", "class", "aria-label")
+    names = " ".join(attributes.get(key, "") for key in keys)
+    return tag in _BANNER_TAGS and _BANNERS.search(names) is not None
 
 
 def _numbers(of: Element) -> dict[Element, str]:

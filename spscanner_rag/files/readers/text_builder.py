@@ -176,14 +176,15 @@ class TextBuilder:
         rows: Sequence[Sequence[str]],
         is_header: Sequence[bool],
         *,
-        first_names: bool,
+        naming_rows: int = 0,
     ) -> None:
         """Add the rows of a table.
 
         The cells of a row that is not data become paragraphs.
 
-        Consecutive header rows are one header for the rows below. ``first_names``: the
-        first row is not a header, but the other rows are read with it as if it were.
+        Consecutive header rows are one header for the rows below. The first
+        ``naming_rows`` are no headers, as that is only a guess, but the other rows are
+        read with them as if they were.
         """
         header: tuple[int, int] | None = None
         gap = BETWEEN_PARAGRAPHS
@@ -203,9 +204,12 @@ class TextBuilder:
                 header = (start, end)
                 self._blocks.append(Block(start, end, "header"))
             else:
-                self._blocks.append(Block(start, end, "row", header=header))
+                header_of_row = None if number < naming_rows else header
+                self._blocks.append(Block(start, end, "row", header=header_of_row))
             last_is_header = heads
-            if first_names and not number:
+            if number < naming_rows:
+                if header and end - header[0] <= LONGEST_READ_WITH:
+                    start = header[0]
                 header = (start, end)
 
     def converted(self) -> TextFile:
@@ -314,20 +318,25 @@ def add_table(
 ) -> None:
     """Add a table's rows, except deleted ones.
 
-    Its header is the rows that are marked as one or look like one.
+    Its header is the rows that are marked as one. Rows that only look like one are read
+    with the others, and are rows as well.
 
     ``marked_again``: marked rows further down are headers for the rows below them.
     """
     rows = [row for row in rows if not row.deleted]
     texts = _placed(rows)
     headers = len(list(takewhile(lambda row: row.marked, rows)))
-    headers = headers or _strong(rows, texts) or int(first_row_differs)
+    guessed = 0
+    if not headers:
+        guessed = _strong(rows, texts) or int(first_row_differs)
     if headers == len(rows):  # if every row is a header, none is
         headers = 0
+    if guessed in (0, len(rows)):
+        guessed = int(not headers and looks_named(texts))
     is_header = []
     for number, row in enumerate(rows):
         is_header.append(number < headers or (marked_again and row.marked))
-    built.table(texts, is_header, first_names=not headers and looks_named(texts))
+    built.table(texts, is_header, naming_rows=guessed)
 
 
 def _strong(rows: Sequence[Row], texts_of_rows: Sequence[Sequence[str]]) -> int:

@@ -229,6 +229,19 @@ def test_raised_numbers_stay_raised(body: str, expected: str) -> None:
     assert page(f"<p>{body}</p>").text == expected
 
 
+def test_struck_text_is_marked_and_what_is_left_out_is_noted() -> None:
+    found = page(
+        "<p>The rent is <del>forty</del> <ins>fifty</ins> <s>marks</s><s> a year</s>."
+        "<div class='cookie-banner'>We use cookies.</div><svg><text>Plan</text></svg>"
+        "<svg></svg><div hidden><iframe></iframe></div><textarea>Typed</textarea>"
+    )
+    assert found.text == "The rent is ~~forty~~ fifty ~~marks a year~~.\n\nTyped"
+    assert found.notes == (
+        "left out banners about cookies or consent: 1",
+        "left out words in drawings: 1",
+    )
+
+
 def test_headers_of_several_rows_and_without_rows() -> None:
     found = page(
         "<table><tr><th rowspan=2>City<th"
