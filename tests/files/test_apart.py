@@ -1,10 +1,19 @@
 """Large files are read in a separate process, with the same result."""
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from spscanner_rag.files import reading
+from spscanner_rag.files import apart, reading
+from spscanner_rag.files.apart import read_apart
 from spscanner_rag.files.reading import read_bytes
 from tests.word import a_list, docx, item, level, paragraph
 
@@ -79,3 +88,129 @@ def test_a_small_document_that_unpacks_to_much_is_read_apart(
     assert len(data) < reading.AT_ONCE_BYTES / 20
     with pytest.raises(ValueError, match="more than 0 seconds"):
         read_bytes("a.docx", data, seconds=0)
+
+
+def env_of_process(data: bytes) -> Iterator[dict[str, object]]:
+    """A reader that tells what the process knows and may do."""
+    import resource
+
+    yield {
+        "environment": dict(os.environ),
+        "core": resource.getrlimit(resource.RLIMIT_CORE),
+        "arguments": sys.argv,
+    }
+
+
+def flood(data: bytes, line: str, times: int) -> Iterator[dict[str, object]]:
+    """A reader that sends what no reader sends."""
+    output = os.fdopen(1, "w", closefd=False)
+    for _ in range(times):
+        output.write(line)
+    output.flush()
+    yield {"text": "after it"}
+
+
+def sleeping(data: bytes) -> Iterator[dict[str, object]]:
+    """A reader that says which process it is, and does not end."""
+    yield {"process": os.getpid()}
+    time.sleep(100)
+
+
+def test_the_process_knows_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ("SPSCANNER_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN")
+    for name in (*secrets, "HOME", "PYTHONPATH", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "/secret")
+    (record,) = read_apart(env_of_process, b"content-of-it", 100.0)
+    assert "/secret" not in str(record)
+    assert "content-of-it" not in str(record["arguments"])
+    assert record["core"] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "times", "taken"),
+    [
+        ("{}\n", 4, 5),
+        ("{}\n", 50, 9),
+        ('{"a": "' + "x" * 900 + '"}\n', 50, 9),
+        ("x" * 90_000, 1, 0),
+        ('{"a": [' + "[]," * 500 + "[]]}\n", 9, 1),
+        ("[" * 20_000 + "]" * 20_000 + "\n", 1, 0),
+        ('{"a": ' + "[" * 900 + "]" * 900 + "}\n", 1, 2),
+        ("[1]\n", 1, 0),
+        ("not JSON\n", 1, 0),
+        ("\udcff\n".encode("utf-8", "surrogatepass").decode("latin-1"), 1, 0),
+        ("9" * 5000 + "\n", 1, 0),
+        ("null\n", 1, 0),
+    ],
+    ids=str,
+)
+def test_what_the_process_sends_is_bounded(
+    line: str, times: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "MOST_RECORDS", 9)
+    monkeypatch.setattr(apart, "MOST_OUTPUT", 50_000)
+    monkeypatch.setattr(apart, "MOST_VALUES", 910)
+    records = list(read_apart(flood, b"", 100.0, None, line, times))
+    assert len(records) == taken
+
+
+ORPHAN = """
+import sys
+from spscanner_rag.files.apart import read_apart
+from tests.files.test_apart import sleeping
+for record in read_apart(sleeping, b"", 100.0):
+    print(record["process"], flush=True)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as Linux does it")
+@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.slow
+def test_the_process_ends_with_a_killed_parent(is_stopped: bool) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE)
+    with parent:
+        assert parent.stdout is not None
+        process = int(parent.stdout.readline())
+        if is_stopped:
+            os.kill(process, signal.SIGSTOP)
+        parent.kill()
+    limit = time.monotonic() + 60
+    while is_running(process):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process exists and is no zombie, which only waits to be counted."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_a_generator_may_go_on_in_another_thread() -> None:
+    records = read_apart(flood, b"", 100.0, None, "{}\n", 2)
+    found: list[object] = []
+    first = threading.Thread(target=lambda: found.append(next(records)))
+    first.start()
+    first.join()
+    found += records
+    assert len(found) == 3
+
+
+def test_many_are_read_at_once_with_few_open_files() -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    open_files = max(map(int, os.listdir("/proc/self/fd"))) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files + 24, before[1]))
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            futures = [pool.submit(list, read_apart(flood, b"", 100.0, None, "", 0))]
+            futures += [
+                pool.submit(lambda: list(read_apart(flood, b"", 100.0, None, "", 0)))
+                for _ in range(5)
+            ]
+            assert [len(future.result()) for future in futures] == [1] * 6
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
