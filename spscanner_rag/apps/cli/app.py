@@ -1,6 +1,7 @@
 """The ``spscanner`` program: its commands, and its exit codes after errors."""
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -19,6 +20,13 @@ from spscanner_rag.apps.cli.several_values import SeveralValues
 
 ENTRY_POINTS = "spscanner.commands"
 """The group of entry points that add commands: each is a function of the typer app."""
+
+_SIGNS_OF_LACK_OF_MEMORY = (
+    "DefaultCPUAllocator",
+    "can't allocate memory",
+    "can't start new thread",
+    "could not create a primitive",
+)
 
 app = typer.Typer(
     name="spscanner",
@@ -83,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if arguments is not None:
         return _run(arguments)
+    _open_closed_streams()
     # This process is ours: the libraries' objects live until it ends, so collecting or
     # freeing them wastes time.
     gc.set_threshold(100_000, 50, 1000)
@@ -90,6 +99,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(_end, codes)
     codes.append(_run(None))
     return codes[0]
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of standard streams that are closed.
+
+    Otherwise a file that is opened later gets the number of one of them, and what is
+    written to the stream. Standard output cannot be written to, so that a result is not
+    lost in silence.
+    """
+    modes = {
+        "stdin": (os.O_RDONLY, "r"),
+        "stdout": (os.O_RDONLY, "w"),
+        "stderr": (os.O_WRONLY, "w"),
+    }
+    for name, (flags, mode) in modes.items():
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+
+
+def _check_working_directory() -> None:
+    """Refuse a working directory that was removed: libraries would end the process."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise ValueError(
+            "the working directory was removed; expected one that exists: change to"
+            " another folder (cd), and give the command again"
+        ) from None
 
 
 def _end(codes: Sequence[int]) -> None:
@@ -109,6 +147,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if arguments is not None:
         words = list(arguments)
     try:
+        _check_working_directory()
         code = program().main(
             args=words,
             prog_name="spscanner",
@@ -125,7 +164,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()
         except OSError:  # the disk may be full
             _discard_output()
-        return _fail(str(error) or type(error).__name__, 2)
+        return _fail(_message_of(error), 2)
     except Exception as error:
         return _usage_or_memory(error)
     if code == 130:  # newer versions of typer return it for Ctrl-C
@@ -133,7 +172,32 @@ def _run(arguments: Sequence[str] | None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _message_of(error: Exception) -> str:
+    if getattr(error, "errno", None) == errno.EBADF:
+        return (
+            "standard output is closed; expected an open one: redirect it to a file, or"
+            " give --out"
+        )
+    return str(error) or type(error).__name__
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Whether memory could not be reserved, by Python, torch or the system."""
+    if isinstance(error, MemoryError):
+        return True
+    message = str(error)
+    return isinstance(error, RuntimeError) and any(
+        sign in message for sign in _SIGNS_OF_LACK_OF_MEMORY
+    )
+
+
 def _usage_or_memory(error: Exception) -> int:
+    if _is_lack_of_memory(error):
+        return _fail(
+            "the memory is not enough; expected more: raise the limit (ulimit -v), or"
+            " give fewer --threads or a shorter document",
+            1,
+        )
     # Older versions of typer raise click's usage error; newer ones raise their own
     # class.
     format_message = getattr(error, "format_message", None)

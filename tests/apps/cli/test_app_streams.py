@@ -1,0 +1,179 @@
+"""Streams that are closed, a folder that is gone, no home and little memory."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.apps.cli import app as module
+from spscanner_rag.apps.cli import main
+from tests.command_line import Run
+
+TEXT = "It rained. The keeper left."
+SCAN = "spscanner_rag.apps.cli scan {document} -q 'Who left?' --threads 1 --no-cache"
+
+
+def test_closed_streams_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    module._open_closed_streams()
+    assert sys.stdin.read() == ""
+    sys.stderr.write("nobody reads this\n")
+    sys.stderr.flush()
+    sys.stdout.write("nobody would read this\n")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        sys.stdout.flush()
+    module._discard_output()
+    sys.stdout.flush()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+def test_open_streams_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    module._open_closed_streams()
+    assert (sys.stdin, sys.stdout, sys.stderr) == streams
+
+
+def test_a_result_that_nobody_gets_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with os.fdopen(os.open(os.devnull, os.O_RDONLY), "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(["--help"]) == 2
+    err = capsys.readouterr().err
+    assert err == (
+        "spscanner: standard output is closed; expected an open one: redirect it to a"
+        " file, or give --out\n"
+    )
+
+
+def test_a_working_directory_that_was_removed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    run("scan", tmp_path, "-q", "Who left?").refuses(
+        "the working directory was removed"
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("could not create a primitive"),
+    ],
+)
+def test_too_little_memory_is_one_line(
+    error: Exception, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("spscanner_rag.apps.cli.scan.check_query", fail)
+    code, out, err = run("scan", "a.txt", "-q", "Who left?")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("spscanner: the memory is not enough; expected more: raise")
+
+
+def test_another_runtime_error_keeps_its_traceback(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("spscanner_rag.apps.cli.scan.check_query", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run("scan", "a.txt", "-q", "Who left?")
+
+
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Runs a scan in a shell, with redirections after it and a command before it."""
+    document = tmp_path / "a.txt"
+    document.write_text(TEXT)
+
+    def shell(
+        after: str = "", before: str = "", **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
+        scan = SCAN.format(document=document)
+        command = f"{before} exec {sys.executable} -m {scan} {after}"
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            env={"PATH": os.environ["PATH"], **environment},
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+
+    return shell
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /bin/sh")
+@pytest.mark.parametrize(
+    ("after", "code", "message"),
+    [
+        (">&-", 2, "standard output is closed"),
+        ("2>&-", 0, ""),
+        ("<&-", 0, ""),
+        (">&- 2>&-", 2, ""),
+        ("--out out.txt >&- 2>&- <&-", 0, ""),
+    ],
+)
+def test_the_program_with_closed_streams(
+    shell: Shell, after: str, code: int, message: str, tmp_path: Path
+) -> None:
+    done = shell(after, f"cd {tmp_path};")
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert message in done.stderr
+    result = done.stdout
+    if "--out" in after:
+        result = (tmp_path / "out.txt").read_text()
+    if code == 0:
+        assert "The keeper left." in result
+    assert (tmp_path / "a.txt").read_text() == TEXT
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ulimit -v is Linux's")
+@pytest.mark.parametrize("kibibytes", [850_000, 500_000, 200_000])
+def test_the_program_with_little_memory(shell: Shell, kibibytes: int) -> None:
+    done = shell(before=f"ulimit -v {kibibytes};")
+    assert done.returncode in (0, 1, 2)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or done.stderr.startswith("spscanner: ")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another"
+)
+def test_the_program_without_a_home(tmp_path: Path) -> None:
+    document = tmp_path / "a.html"
+    document.write_text(f"<p>{TEXT}</p>")
+    tmp_path.chmod(0o755)
+    user = "setpriv --reuid 54321 --regid 54321 --clear-groups"
+    user += " --inh-caps +dac_read_search --ambient-caps +dac_read_search"
+    scan = [sys.executable, "-m", "spscanner_rag.apps.cli", "scan", str(document)]
+    done = subprocess.run(
+        [*user.split(), *scan, "-q", "Who left?"],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The keeper left." in done.stdout
