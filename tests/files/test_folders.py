@@ -69,9 +69,7 @@ def test_linked_folders_are_named_and_not_followed(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "a.txt").write_text("The keeper signed it.")
     (inside / "archive").symlink_to(outside)
-    with pytest.raises(
-        ValueError, match="links to folders are not followed"
-    ):
+    with pytest.raises(ValueError, match="links to folders are not followed"):
         read_all([str(inside)], print)
     (inside / "b.txt").write_text("It rained.")
     (inside / "loop").symlink_to(inside)
