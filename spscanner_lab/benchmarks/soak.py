@@ -154,12 +154,12 @@ async def _streams(options: list[str], seconds: float) -> Seen:
 
 async def _loaded_by_agent(pid: int, client: Client, seconds: float) -> Seen:
     async def ask(text: str) -> str:
-        given: dict[str, Any] = {"question": _QUESTION, "text": text}
-        return str((await client.call_tool("search_document", given)).content)
+        arguments: dict[str, Any] = {"question": _QUESTION, "text": text}
+        return str((await client.call_tool("search_document", arguments)).content)
 
     async def lie(text: str) -> str:
-        given: dict[str, Any] = {"id": f"#0-9@{text[:22]}", "neighbours": 50}
-        result = await client.call_tool("read_passage", given)
+        arguments: dict[str, Any] = {"id": f"#0-9@{text[:22]}", "neighbours": 50}
+        result = await client.call_tool("read_passage", arguments)
         return "" if result.is_error else str(result.content)
 
     return await _loaded(pid, ask, lie, seconds)
@@ -270,8 +270,8 @@ def _program(arguments: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], st
 def _address_in(log: IO[bytes], process: subprocess.Popen[bytes]) -> str:
     while process.poll() is None:
         log.seek(0)
-        found = _ADDRESS.search(log.read().decode(errors="replace"))
-        if found is not None:
-            return found[1].rstrip(")")
+        match = _ADDRESS.search(log.read().decode(errors="replace"))
+        if match is not None:
+            return match[1].rstrip(")")
         time.sleep(0.2)
     raise RuntimeError("the server has ended")

@@ -119,8 +119,8 @@ class Library:
             raise ValueError(f"path, text: got {number}; expected one of them")
         progress = RequestProgress(context.report_progress)
         if path:
-            read = partial(self._read_file, path)
-            identified = await self._worked(read, self.files.size(path), progress)
+            read_file = partial(self._read_file, path)
+            identified = await self._worked(read_file, self.files.size(path), progress)
         else:
             identified = self._identities.of(TextFile("", text))
         return await self._search(
@@ -147,8 +147,8 @@ class Library:
         check_query(question, "question")
         notes: list[str] = []
         progress = RequestProgress(context.report_progress)
-        read = partial(self._read_folder, folder, notes, progress)
-        texts = await self._worked(read, FOLDER_CHARACTERS, progress)
+        read_folder = partial(self._read_folder, folder, notes, progress)
+        texts = await self._worked(read_folder, FOLDER_CHARACTERS, progress)
         return await self._search(
             question, texts, notes, max_tokens, cursor, context, progress, options
         )
@@ -167,9 +167,9 @@ class Library:
         passage = PassageId.parse(id)
         progress = RequestProgress(context.report_progress)
         if passage.path:
-            read = partial(self._read_file, passage.path)
+            read_file = partial(self._read_file, passage.path)
             size = self.files.size(passage.path)
-            text = await self._worked(read, size, progress)
+            text = await self._worked(read_file, size, progress)
             reason = f"{passage.path} has changed since it was searched"
         else:
             sent = self._reader.text_without_file(passage.mark)

@@ -139,9 +139,9 @@ class QuestionReader:
         if scores is None:
             documents = [text.document for text in texts]
             chosen = await self._chosen(question, documents, client, progress)
-            read = partial(self._read, question, documents, chosen)
+            work = partial(self._read, question, documents, chosen)
             read_texts = [documents[number].text for number in chosen.numbers]
-            scores = await self._worked(question, read_texts, read, client, progress)
+            scores = await self._worked(question, read_texts, work, client, progress)
             self._scores.put(key, scores, sum(score.nbytes for score in scores))
         for text in texts:
             if not text.document.path:

@@ -88,10 +88,9 @@ class ReadableFiles:
         if is_folder:
             kind = "folder"
             exists = os.path.isdir
-        bases: list[Path] = []
-        if "\0" not in path:
-            bases = [*self.roots, Path.cwd()]
-        spellings = [(base, path) for base in bases]
+        if "\0" in path:
+            raise self._not_found(path, kind)
+        spellings = [(base, path) for base in (*self.roots, Path.cwd())]
         # What an agent writes is composed, but a name may be decomposed, as macOS
         # writes "é".
         for base in self.roots:

@@ -32,7 +32,7 @@ LONG_PASSES = 4
 for the end of the current pass, and smaller products cost little there."""
 
 SMALLER = 4
-"""A job this many times smaller than a long one need not wait for its end."""
+"""A job this many times smaller than one that is read alone need not wait for it."""
 
 WAIT_SECONDS = 0.003  # how long the first job waits for others to share its pass
 
@@ -111,8 +111,8 @@ class ReadingQueue:
     """Reads jobs with one model in its own thread. Clients take turns.
 
     Jobs that fit into `PASSES_TOGETHER` forward passes are read together, longer ones
-    alone. After a pass of a long job, smaller jobs are read; if there are always some,
-    they get half of the time.
+    alone. After a pass of a job that is read alone, smaller jobs are read; if there are
+    always some, they get half of the time.
     """
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
@@ -262,7 +262,7 @@ class ReadingQueue:
             progress=jobs[0].progress if len(jobs) == 1 else None,
             cancelled=lambda: all(job.unwanted for job in jobs),
             others=self.read_next,
-            largest=size // SMALLER if is_long else 0,
+            largest=size // SMALLER if len(jobs) == 1 else 0,
         )
         pipeline = self._pipeline_of_long if is_long else self.pipeline
         asking_jobs: list[Job] = []

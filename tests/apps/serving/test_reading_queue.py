@@ -149,7 +149,7 @@ def test_a_long_job_goes_on_for_as_long_as_it_was_interrupted() -> None:
     meter.check()
     meter.check()
     assert read == [7]
-    time.sleep(0.06)
+    time.sleep(meter.lasted)
     meter.after_step(1)
     assert read == [7, 7]
 
