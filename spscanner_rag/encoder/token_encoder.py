@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.encoder.bert import Bert
+from spscanner_rag.encoder.bert import Bert, BertShape
 from spscanner_rag.encoder.sentence_encoder import Step, ignore
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.encoder.token_windows import WINDOW_TOKENS, TokenizedSentences
@@ -15,6 +15,8 @@ from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.encoding import encode
 
 TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
+TOKENS_AT_ONCE_ON_CPU = 1024  # no slower there, and others wait for the end of a pass
+LEAST_POSITIONS = 16
 _CHARACTERS_AT_ONCE = 16_384  # of a sentence that are tokenized together
 
 
@@ -42,8 +44,7 @@ class TokenEncoder:
     Raises
     ------
     ValueError
-        For a tokenizer without ``[CLS]`` and ``[SEP]``, or with more tokens than the
-        model.
+        For a model that `check_fit` refuses.
     """
 
     def __init__(
@@ -60,18 +61,9 @@ class TokenEncoder:
         self.digest = digest
         self.prefix = prefix
         self.first_token = first_token
-        begin_id = tokenizer.token_to_id("[CLS]")
-        end_id = tokenizer.token_to_id("[SEP]")
-        tokens = tokenizer.get_vocab_size()
-        fits = tokens <= model.shape.vocab_size
-        if begin_id is None or end_id is None or not fits:
-            raise ValueError(
-                f"the tokenizer has {tokens:,} tokens, [CLS] as {begin_id} and [SEP] "
-                f"as {end_id}; expected both, and at most "
-                f"{model.shape.vocab_size:,}: take the tokenizer of the model"
-            )
-        self._begin_id = begin_id
-        self._end_id = end_id
+        check_fit(tokenizer, model.shape)
+        self._begin_id = tokenizer.token_to_id("[CLS]") or 0
+        self._end_id = tokenizer.token_to_id("[SEP]") or 0
         self._longest = model.shape.max_position_embeddings - 2
 
     def question(self, query: str) -> NDArray[np.float32]:
@@ -112,7 +104,10 @@ class TokenEncoder:
         n_sentences = len(sentences.ends)
         sums = torch.zeros(n_sentences, self.model.shape.hidden_size, device=device)
         counts = torch.zeros(n_sentences, device=device)
-        for batch in _batches(windows):
+        most_tokens = TOKENS_AT_ONCE
+        if device.type == "cpu":
+            most_tokens = TOKENS_AT_ONCE_ON_CPU
+        for batch in _batches(windows, most_tokens):
             states = self._states_inside(sentences, batch)  # (tokens, hidden_size)
             numbers = [sentences.sentence_of(*window) for window in batch]
             sentence_of_token = torch.from_numpy(np.concatenate(numbers)).to(device)
@@ -150,14 +145,42 @@ class TokenEncoder:
         return [self._begin_id, *ids, self._end_id]
 
 
-def _batches(windows: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Windows in groups of at most `TOKENS_AT_ONCE` tokens."""
+def check_fit(tokenizer: Tokenizer, shape: BertShape) -> None:
+    """Refuse a tokenizer whose tokens the model does not know, and a tiny window.
+
+    Raises
+    ------
+    ValueError
+        For a tokenizer without ``[CLS]`` and ``[SEP]`` or with token ids beyond the
+        model's vocabulary, and for a model that reads less than `LEAST_POSITIONS`.
+    """
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    highest = max(ids.values(), default=-1)
+    begin_id = tokenizer.token_to_id("[CLS]")
+    end_id = tokenizer.token_to_id("[SEP]")
+    if begin_id is None or end_id is None or highest >= shape.vocab_size:
+        raise ValueError(
+            f"the tokenizer has token ids up to {highest:,}, [CLS] as {begin_id} and"
+            f" [SEP] as {end_id}; expected both, and ids below {shape.vocab_size:,},"
+            " the model's vocab_size: take the tokenizer of the model"
+        )
+    if shape.max_position_embeddings < LEAST_POSITIONS:
+        raise ValueError(
+            f"max_position_embeddings is {shape.max_position_embeddings}; expected at"
+            f" least {LEAST_POSITIONS}: take a model that reads whole sentences"
+        )
+
+
+def _batches(
+    windows: Sequence[tuple[int, int]], most_tokens: int
+) -> list[list[tuple[int, int]]]:
+    """Windows in groups of at most so many tokens."""
     batches: list[list[tuple[int, int]]] = []
     room = 0
     for start, stop in windows:
         if stop - start > room:
             batches.append([])
-            room = TOKENS_AT_ONCE
+            room = most_tokens
         batches[-1].append((start, stop))
         room -= stop - start
     return batches
