@@ -74,10 +74,13 @@ def segment_blocks(
     'Ships leave at noon.' 'Harbour\nShips leave at noon. '
     'Nobody waits.' 'Nobody waits.'
     """
-    markup = []
-    others = []
+    markup: list[Block] = []
+    others: list[Block] = []
     for block in blocks:
-        (markup if block.kind == "markup" else others).append(block)
+        if block.kind == "markup":
+            markup.append(block)
+        else:
+            others.append(block)
     if not markup:
         return _units_of_blocks(text, others, cut)
     visible = VisibleText(text, markup)
