@@ -132,6 +132,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("lexical channel", ", ".join(lexical_names(settings)) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
         ("encoder", _encoder(checkpoint)),
+        ("sentence scan", _sentence_scan(checkpoint)),
         ("SHA-256", checked),
     ]
 
@@ -143,4 +144,16 @@ def _encoder(checkpoint: "Checkpoint") -> str:
     return (
         f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices"
         " in int8"
+    )
+
+
+def _sentence_scan(checkpoint: "Checkpoint") -> str:
+    from spscanner_rag.scan.read_share import AUTO_SHARE, SHORT_TOKENS
+
+    shape = checkpoint.settings.sentence_scan
+    if shape is None:
+        return "none: every text is read as a whole"
+    return (
+        f"one layer of width {shape.width}: of a text of more than {SHORT_TOKENS:,}"
+        f" tokens, the likeliest {AUTO_SHARE:.0%} are read"
     )
