@@ -1,10 +1,18 @@
 """Small files of several formats, written as the XML of their parts or byte by byte."""
 
 import io
+import re
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
+
+from hypothesis import strategies as st
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.text.block_segmentation import segment_blocks
+from spscanner_rag.text.segmentation import SentenceSegmenter
 
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -365,3 +373,31 @@ def compound_file(root: Mapping[str, bytes | Mapping[str, bytes]]) -> bytes:
 
 def _padded(content: bytes, filler: bytes = b"\0") -> bytes:
     return content.ljust(-(-max(1, len(content)) // _SECTOR) * _SECTOR, filler)
+
+
+def words_read(document: TextFile) -> Counter[str]:
+    """The words that the units of a document have, which are at least its text's."""
+    units = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment)
+    words: Counter[str] = Counter()
+    for unit in units:
+        words.update(re.findall(r"\w+", unit.model_text))
+    for place in document.places:
+        assert 0 <= place.start < len(document.text)
+    starts = [place.start for place in document.places]
+    assert starts == sorted(starts)
+    return words
+
+
+def assert_all_read(document: TextFile, texts: Sequence[str]) -> None:
+    """Each word of the texts is in a unit, as often as in the texts."""
+    expected = Counter(re.findall(r"\w+", " ".join(texts)))
+    missing = expected - words_read(document)
+    assert not missing, missing
+
+
+def texts_of_words(**sizes: int) -> st.SearchStrategy[list[str]]:
+    """Lists of short texts, as a person may write them."""
+    letters = st.characters(categories=["Lu", "Ll", "Nd"], exclude_characters="ſ")
+    word = st.text(letters, min_size=1, max_size=8)
+    text = st.lists(word, min_size=1, max_size=6).map(" ".join)
+    return st.lists(text, **sizes)

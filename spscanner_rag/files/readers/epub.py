@@ -74,10 +74,15 @@ class _Book:
         self._package = package
         self._encrypted = _encrypted_paths(package)
         container = package.tree(_CONTAINER, may_have_doctype=True)
-        root_file = next(iter(container.iter("{*}rootfile")))
+        root_files = () if container is None else container.iter("{*}rootfile")
+        root_file = next(iter(root_files), None)
+        if root_file is None:
+            raise ValueError("its container names no package")
         path = unquote(root_file.get("full-path", ""))
         self._folder = posixpath.dirname(path)
         self._root = package.tree(path, may_have_doctype=True)
+        if self._root is None:
+            raise ValueError(f"its package {path[:60]} is missing")
         self._items = self._listed_items()
         self._titles = self._chapter_titles()
 

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _BEGINNING = b"{\\rtf"
-_MOST_GROUPS = 1_000_000  # open at a time
+MOST_GROUPS = 1_000_000  # open at a time
 _MOST_SKIPPED = 100  # characters after a Unicode one
 _HEADING = re.compile(r"heading ([1-9])\b", re.IGNORECASE)
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -216,9 +216,9 @@ class _Rtf:
                 self._letters(letters)
 
     def _open(self) -> None:
-        if len(self._groups) >= _MOST_GROUPS:
+        if len(self._groups) >= MOST_GROUPS:
             raise ValueError(
-                f"got RTF with over {_MOST_GROUPS:,} open groups; expected fewer"
+                f"got RTF with over {MOST_GROUPS:,} open groups; expected fewer"
             )
         self._groups.append(self._group)
         self._to_skip = 0

@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given, settings
+
+from tests.small_files import assert_all_read, texts_of_words
+
+pytest.importorskip("pylatexenc", reason="the extra files is not installed")
+
+from spscanner_rag.files.readers.latex import read_latex
+
+PAPER = r"""\documentclass{article} \newcommand{\hidden}[1]{#1}
+\title{On \emph{Peace}}
+\begin{document}\maketitle
+\section{Signing}\label{s}
+The \textbf{keeper} signed---it \cite{raft} at 50\% of $\alpha$.\footnote{In a note.}
+J\"urgen \& co. \mymacro{unknown}
+
+\begin{enumerate}\item Rope\item Sail\end{enumerate}
+\begin{tabular}{l|r}\hline Part & Price \\ \hline Rope & 12 \\ Sail & 30\end{tabular}
+\begin{verbatim}
+x = 1
+\end{verbatim}
+\input{other} \includegraphics{a.png}
+\end{document}"""
+
+
+def test_a_paper_as_its_pages_show_it() -> None:
+    document = read_latex(PAPER.encode())
+    assert document.text == (
+        "On Peace\n\nSigning\n\nThe keeper signed—it [raft] at 50% of α.[1]\n"
+        "Jürgen & co. unknown\n\n[1] In a note.\n\n1. Rope\n2. Sail\n\n"
+        "Part | Price\nRope | 12\nSail | 30\n\nx = 1"
+    )
+    where = document.headings(document.text.index("keeper"))
+    assert where == ("On Peace", "Signing")
+    assert document.notes == (
+        "files that it inputs are not read (1)",
+        "pictures are left out (1)",
+    )
+
+
+@given(texts_of_words(min_size=1, max_size=5))
+@settings(max_examples=10, deadline=None)
+def test_every_word_is_in_a_unit(texts: list[str]) -> None:
+    parts: list[str] = []
+    for text in texts:
+        parts.append(rf"\section{{{text}}} {text} \unknown{{{text}}} \emph{{{text}}}")
+        parts.append(rf"\begin{{itemize}}\item {text} \end{{itemize}}")
+        parts.append(rf"\begin{{strange}}{text}\end{{strange}}\footnote{{{text}}}")
+    assert_all_read(read_latex("\n\n".join(parts).encode()), texts * 7)
+
+
+@pytest.mark.parametrize(
+    "data", [b"{" * 10**5, b"\\emph{" * 20_000, b"\\begin{a}" * 5_000]
+)
+def test_what_cannot_be_parsed_is_read_as_text(data: bytes) -> None:
+    document = read_latex(data)
+    assert document.text == data.decode()
+    assert "cannot be parsed" in document.notes[0]
