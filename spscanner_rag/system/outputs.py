@@ -167,7 +167,7 @@ def _check_place(subject: str, path: Path) -> None:
 
 
 def _refuse_one_file_twice(named: Mapping[str, Path]) -> None:
-    """Refuse a file that two options name; devices and pipes may be named twice."""
+    """Refuse a file that two options name, unless it is a device or a pipe."""
     option_by_file: dict[object, str] = {}
     for option, path in named.items():
         if is_special(path):

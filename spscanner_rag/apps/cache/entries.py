@@ -96,7 +96,7 @@ class EntryFolder:
         return stored[_HEAD_BYTES:]
 
     def put(self, name: str, content: bytes) -> None:
-        """Keep a content; entries that were used longest ago make room for it."""
+        """Keep a content, for which the entries used longest ago make room."""
         size = _HEAD_BYTES + len(content)
         if size > self.most_bytes:
             return
@@ -115,7 +115,7 @@ class EntryFolder:
                 unfinished.unlink(missing_ok=True)
 
     def _stored(self, name: str) -> bytes | None:
-        """The bytes of an entry's file; None if they are not an entry's."""
+        """The bytes of an entry's file, or None if they are not an entry's."""
         path = self.path / name
         with open(os.open(path, _READING), "rb") as file:
             status = os.fstat(file.fileno())
@@ -183,7 +183,7 @@ def entry_name(kind: EntryKind, key: bytes) -> str:
 
 
 def _head_of(name: str, content: bytes) -> bytes:
-    """What stands before a content; it differs under another name."""
+    """What stands before a content, which differs under another name."""
     digest = sha256(name.encode())
     digest.update(content)
     return _MARK + digest.digest()

@@ -46,7 +46,7 @@ def cache_folder() -> Path | None:
 
 
 def user_cache() -> "ReadCache | None":
-    """Return the cache in the user's folder; None without such a folder."""
+    """Return the cache in the user's folder, or None without such a folder."""
     folder = cache_folder()
     return None if folder is None else ReadCache(folder)
 

@@ -76,7 +76,7 @@ def text_of(path: str, content: bytes) -> TextFile | None:
 
 
 def _unpacked(content: bytes) -> TextFile:
-    """The text in a content; an exception for any fault."""
+    """The text in a content, or an exception for any fault."""
     json_bytes, words_bytes = _SIZES.unpack_from(content)
     _require(max(json_bytes, words_bytes) <= MOST_BYTES)
     size = json_bytes + words_bytes
@@ -85,7 +85,7 @@ def _unpacked(content: bytes) -> TextFile:
     _require(len(data) == size and unpacking.eof and not unpacking.unused_data)
     encoded = data[:json_bytes]
     _require(_is_bounded(encoded, words_bytes))
-    text, blocks, pages, notes, places, metadata = json.loads(encoded)
+    text, blocks, pages, notes, place_starts, metadata = json.loads(encoded)
     _require(type(text) is str)
     _require(all(type(note) is str for note in notes))
     for name, value in metadata.items():
@@ -97,7 +97,7 @@ def _unpacked(content: bytes) -> TextFile:
         tuple(_pages(pages, len(text))),
         tuple(notes),
         _words(data[json_bytes:], len(text)),
-        tuple(_places(places, len(text))),
+        tuple(_place_starts(place_starts, len(text))),
         metadata,
     )
 
@@ -123,13 +123,13 @@ def _pages(values: Sequence[Sequence[Any]], length: int) -> list[PageStart]:
     return pages
 
 
-def _places(values: Sequence[Sequence[Any]], length: int) -> list[PlaceStart]:
-    places = [PlaceStart(*value) for value in values]
-    for place in places:
+def _place_starts(values: Sequence[Sequence[Any]], length: int) -> list[PlaceStart]:
+    place_starts = [PlaceStart(*value) for value in values]
+    for place in place_starts:
         _require_span(place.start, length, length)
         _require(type(place.name) is str)
-    _require_order([place.start for place in places])
-    return places
+    _require_order([place.start for place in place_starts])
+    return place_starts
 
 
 def _words(data: bytes, length: int) -> Words | None:

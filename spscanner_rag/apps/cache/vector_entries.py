@@ -44,7 +44,7 @@ def vectors_of(content: bytes) -> SentenceVectors | None:
 
 
 def _unpacked(content: bytes) -> SentenceVectors:
-    """The vectors in a content; an exception if its sizes are others."""
+    """The vectors in a content, or an exception if its sizes are others."""
     sentences, width = _SIZES.unpack_from(content)
     end_of_rows = _SIZES.size + sentences * width
     if end_of_rows + sentences * _SCALE_BYTES != len(content):
