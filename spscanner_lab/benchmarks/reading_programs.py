@@ -52,8 +52,8 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
 
     It has other weights of the same shapes.
     """
+    from spscanner_rag.checkpoint.bounded_files import read_json
     from spscanner_rag.checkpoint.config import read_config
-    from spscanner_rag.checkpoint.file_access import read_json
     from spscanner_rag.mamba2.kernels.triton.kernels import import_modules
 
     # Mamba-1's, unused here

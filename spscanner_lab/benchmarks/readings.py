@@ -37,8 +37,8 @@ def reading_rows(
     """Rows of one program for each length of a document, from the shortest on."""
     import torch
 
+    from spscanner_rag.checkpoint.bounded_files import read_json
     from spscanner_rag.checkpoint.config import read_config
-    from spscanner_rag.checkpoint.file_access import read_json
 
     config = read_config(read_json(folder / "config.json"))
     rows: dict[str, Row] = {}

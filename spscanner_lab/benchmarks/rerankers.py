@@ -54,7 +54,7 @@ def measure_rerankers(arguments: argparse.Namespace) -> tuple[dict[str, object],
     """
     import torch
 
-    from spscanner_rag.checkpoint.file_access import locate
+    from spscanner_rag.checkpoint.location import locate
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 
     tokenizer = read_tokenizer(locate(None) / "tokenizer.json")

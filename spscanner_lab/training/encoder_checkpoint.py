@@ -20,7 +20,7 @@ from spscanner_lab.training.meaning_scores import score_questions
 from spscanner_lab.training.meaning_weights import fitted_weights
 from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
-from spscanner_rag.checkpoint.file_access import FILES
+from spscanner_rag.checkpoint.file_names import FILES
 from spscanner_rag.checkpoint.save import quantized, save_checkpoint
 from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.meaning import Meaning

@@ -23,7 +23,7 @@ from spscanner_lab.training.sentence_scan import (
     train_sentence_scan,
 )
 from spscanner_rag.checkpoint.encoder_file import find_encoder
-from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_rag.checkpoint.file_names import ENCODER
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights

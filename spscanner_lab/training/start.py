@@ -18,18 +18,13 @@ from spscanner_rag.checkpoint import (
     locate,
     new_model,
 )
-from spscanner_rag.checkpoint.file_access import (
-    CONFIG,
-    DIGESTS,
-    PICKLED,
-    TOKENIZER,
-    WORD_VECTORS,
-    current_files,
-    read_json,
-    read_word_vectors,
-)
-from spscanner_rag.checkpoint.load import SCANNER, Layout
+from spscanner_rag.checkpoint.bounded_files import read_json
+from spscanner_rag.checkpoint.digests import DIGESTS
+from spscanner_rag.checkpoint.file_names import CONFIG, PICKLED, TOKENIZER, WORD_VECTORS
+from spscanner_rag.checkpoint.layout import SCANNER, Layout
+from spscanner_rag.checkpoint.location import current_files
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.system.whole_files import whole_file

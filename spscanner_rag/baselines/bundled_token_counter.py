@@ -1,7 +1,7 @@
 """The bundled checkpoint's tokenizer as a token counter."""
 
 from spscanner_rag.checkpoint import locate
-from spscanner_rag.checkpoint.file_access import TOKENIZER
+from spscanner_rag.checkpoint.file_names import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.text.encoding import token_counter
 from spscanner_rag.text.token_counts import CountTokens

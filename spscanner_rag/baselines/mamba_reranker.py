@@ -15,7 +15,8 @@ from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.reranker_layout import RERANKER
 from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.checkpoint.config import HEAD_TENSORS
-from spscanner_rag.checkpoint.file_access import CheckpointError, HubOptions
+from spscanner_rag.checkpoint.errors import CheckpointError
+from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import load_checkpoint
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits

@@ -21,7 +21,7 @@ def load(
     """
     # These modules import torch, which BM25 does not need.
     from spscanner_rag.baselines.activations import check_activations
-    from spscanner_rag.checkpoint.file_access import is_local_path
+    from spscanner_rag.checkpoint.location import is_local_path
     from spscanner_rag.system.forks import compute_in_forks
     from spscanner_rag.text.escaping import first_line
 

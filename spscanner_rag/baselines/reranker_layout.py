@@ -6,7 +6,7 @@ from typing import Any, Final
 from spscanner_rag.baselines.mamba1 import Mamba1Config
 from spscanner_rag.checkpoint.config import canonical_name
 from spscanner_rag.checkpoint.config import read_config as read_mamba2_config
-from spscanner_rag.checkpoint.load import Layout
+from spscanner_rag.checkpoint.layout import Layout
 from spscanner_rag.mamba2.config import Mamba2Config
 
 

@@ -5,17 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint.config import ScannerSettings
-    from spscanner_rag.checkpoint.file_access import (
-        CheckpointError,
-        local_folder,
-        locate,
-    )
-    from spscanner_rag.checkpoint.load import (
-        Checkpoint,
-        load_checkpoint,
-        load_model,
-        new_model,
-    )
+    from spscanner_rag.checkpoint.errors import CheckpointError
+    from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model
+    from spscanner_rag.checkpoint.location import local_folder, locate
+    from spscanner_rag.checkpoint.model_weights import new_model
 
 __all__ = [
     "Checkpoint",
@@ -29,13 +22,24 @@ __all__ = [
     "save_checkpoint",
 ]
 
+_MODULES = {
+    "Checkpoint": "load",
+    "CheckpointError": "errors",
+    "ScannerSettings": "config",
+    "load_checkpoint": "load",
+    "load_model": "load",
+    "local_folder": "location",
+    "locate": "location",
+    "new_model": "model_weights",
+    "save_checkpoint": "save",
+}
+
 
 def __getattr__(
     name: str,
 ) -> Any:  # noqa: ANN401 - type checkers find `save_checkpoint` in its module
     # Modules that only write files also import this package, and loading needs torch,
     # which is slow to import.
-    for module in ("file_access", "config", "load", "save") if name in __all__ else ():
-        if hasattr(loaded_module := import_module(f"{__name__}.{module}"), name):
-            return getattr(loaded_module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
-from spscanner_rag.checkpoint.file_access import DIGESTS
+from spscanner_rag.checkpoint.digests import DIGESTS
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.sentence_scan import SentenceScanShape

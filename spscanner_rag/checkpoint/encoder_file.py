@@ -13,21 +13,17 @@ import torch
 from safetensors.torch import load
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import (
-    CONFIG,
+from spscanner_rag.checkpoint.bounded_files import (
     LARGEST_TABLE,
-    SAFETENSORS,
-    TOKENIZER,
     Check,
-    CheckpointError,
-    HubOptions,
-    download_weights,
-    faults_of,
-    fingerprint,
-    local_path,
     read_bytes,
     read_json,
 )
+from spscanner_rag.checkpoint.digests import fingerprint
+from spscanner_rag.checkpoint.errors import CheckpointError, faults_of
+from spscanner_rag.checkpoint.file_names import CONFIG, SAFETENSORS, TOKENIZER
+from spscanner_rag.checkpoint.hub import HubOptions, download_weights
+from spscanner_rag.checkpoint.location import local_path
 from spscanner_rag.checkpoint.tensor_files import (
     read_headers,
     read_tensors,

@@ -16,7 +16,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from spscanner_rag.checkpoint.file_access import CheckpointError, open_file
+from spscanner_rag.checkpoint.bounded_files import open_file
+from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.text.escaping import first_line
 
 # The names, shapes and places of tensors: a model of 1,000 layers takes less than 2 MB.

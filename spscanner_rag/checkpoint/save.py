@@ -23,22 +23,24 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
-from spscanner_rag.checkpoint.encoder_file import CROSS, SENTENCE_SCAN, EncoderFile
-from spscanner_rag.checkpoint.file_access import (
-    CONFIG,
+from spscanner_rag.checkpoint.digests import (
     CONTENT,
     DIGESTS,
+    digest_of_config,
+    file_digest,
+)
+from spscanner_rag.checkpoint.encoder_file import CROSS, SENTENCE_SCAN, EncoderFile
+from spscanner_rag.checkpoint.errors import CheckpointError
+from spscanner_rag.checkpoint.file_names import (
+    CONFIG,
     ENCODER,
     FILES,
     PLACE,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
-    CheckpointError,
-    digest_of_config,
-    file_digest,
 )
-from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
+from spscanner_rag.checkpoint.model_weights import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import (
     refuse_small_vocabulary,

@@ -14,11 +14,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from spscanner_rag.checkpoint.file_access import (
-    CheckpointError,
-    faults_of,
-    open_file,
-)
+from spscanner_rag.checkpoint.bounded_files import open_file
+from spscanner_rag.checkpoint.errors import CheckpointError, faults_of
 from spscanner_rag.checkpoint.pickled_tensors import check_pickled, map_pickled
 from spscanner_rag.checkpoint.weight_files import is_pickled, weight_files
 

@@ -8,15 +8,11 @@ from typing import Any, Final, Unpack
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import (
-    TOKENIZER,
-    Check,
-    CheckpointError,
-    HubOptions,
-    download,
-    local_path,
-    read_bytes,
-)
+from spscanner_rag.checkpoint.bounded_files import Check, read_bytes
+from spscanner_rag.checkpoint.errors import CheckpointError
+from spscanner_rag.checkpoint.file_names import TOKENIZER
+from spscanner_rag.checkpoint.hub import HubOptions, download
+from spscanner_rag.checkpoint.location import local_path
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.encoding import is_fault_of_tokenizers
 from spscanner_rag.text.escaping import first_line

@@ -4,12 +4,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from spscanner_rag.checkpoint.file_access import (
-    PICKLED,
-    SAFETENSORS,
-    CheckpointError,
-    read_json,
-)
+from spscanner_rag.checkpoint.bounded_files import read_json
+from spscanner_rag.checkpoint.errors import CheckpointError
+from spscanner_rag.checkpoint.file_names import PICKLED, SAFETENSORS
 
 INDEX: Final = ".index.json"  # ends the name of an index
 _FORMATS: Final = (SAFETENSORS, SAFETENSORS + INDEX, PICKLED, PICKLED + INDEX)

@@ -17,7 +17,7 @@ from spscanner_rag.checkpoint.encoder_file import (
     find_encoder,
     read_encoder,
 )
-from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_rag.checkpoint.file_names import ENCODER
 from spscanner_rag.checkpoint.save import write_encoder
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 

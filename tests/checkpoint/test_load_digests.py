@@ -15,7 +15,7 @@ from spscanner_rag.checkpoint import (
     load_model,
     locate,
 )
-from spscanner_rag.checkpoint.file_access import fingerprint
+from spscanner_rag.checkpoint.digests import fingerprint
 from tests.checkpoint.conftest import remove_digests
 
 FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")

@@ -10,7 +10,7 @@ from safetensors.numpy import load, save
 from safetensors.torch import save as save_torch
 
 from spscanner_rag.checkpoint import load_checkpoint, load_model, save_checkpoint
-from spscanner_rag.checkpoint.file_access import WORD_VECTORS
+from spscanner_rag.checkpoint.file_names import WORD_VECTORS
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from tests.checkpoint.conftest import SETTINGS, SOFT, VECTORS, refused, remove_digests
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors
 from tests.checkpoint.conftest import refused
 from tests.checkpoint.test_tensor_files import (

@@ -17,7 +17,7 @@ from spscanner_rag.checkpoint import (
     load_model,
     save_checkpoint,
 )
-from spscanner_rag.checkpoint.file_access import current_files
+from spscanner_rag.checkpoint.location import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, FILES, SETTINGS, remove_digests
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from spscanner_rag.checkpoint.file_access import read_json
+from spscanner_rag.checkpoint.bounded_files import read_json
 from spscanner_rag.checkpoint.tensor_files import (
     read_headers,
     read_tensors,

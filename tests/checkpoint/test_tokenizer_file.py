@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.checkpoint.tokenizer_file import (
     find_tokenizer,
     read_tokenizer,

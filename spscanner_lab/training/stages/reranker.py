@@ -29,7 +29,9 @@ from spscanner_rag.baselines.model_loading import load, no_progress_bars
 from spscanner_rag.baselines.pair_reader import END_TOKENS, PairReader
 from spscanner_rag.baselines.unit_kinds import UnitKind, segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, locate, new_model
-from spscanner_rag.checkpoint.file_access import CONFIG, current_files, read_json
+from spscanner_rag.checkpoint.bounded_files import read_json
+from spscanner_rag.checkpoint.file_names import CONFIG
+from spscanner_rag.checkpoint.location import current_files
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results.coverage import Spans, relevant_units

@@ -24,7 +24,7 @@ from spscanner_rag.apps.pages.report import REPORT
 from spscanner_rag.apps.serving import app, page_routes, progress_lines
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
-from spscanner_rag.checkpoint.file_access import fingerprint
+from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.files.formats import accepted_files, formats_in_words
 from spscanner_rag.scan.reading import Reading
 

@@ -11,7 +11,7 @@ from spscanner_lab.training.encoder_checkpoint import (
 )
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint.encoder_file import find_encoder, read_encoder
-from spscanner_rag.checkpoint.file_access import ENCODER
+from spscanner_rag.checkpoint.file_names import ENCODER
 from tests.lab.training.letters import DOCUMENTS, QUESTIONS
 
 
