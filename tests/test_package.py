@@ -73,6 +73,8 @@ def import_name(distribution: str) -> str:
     others = {
         "llama-index-core": "llama_index.core",
         "pystemmer": "Stemmer",
+        "python-oxmsg": "oxmsg",
+        "pyyaml": "yaml",
         "haystack-ai": "haystack",
     }
     others["markdown-it-py"] = "markdown_it"
