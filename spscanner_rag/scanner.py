@@ -60,6 +60,10 @@ from spscanner_rag.text.units import Segmenter, Unit
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner"]
 
 
+class _Preparing:
+    """What scanners share that prepare texts alike."""
+
+
 class Scanner(Scorer):
     """Scores every sentence of a text for a question, in one pass over the text.
 
@@ -133,6 +137,7 @@ class Scanner(Scorer):
         if segmenter == "reference":
             segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
+        self._prepares_for = _Preparing()
         self.pipeline = Pipeline(
             model,
             self.reading,
@@ -594,6 +599,11 @@ class Scanner(Scorer):
             refuse_share(checked, self.checkpoint.source)
         return checked
 
+    @property
+    def prepares_for(self) -> object:
+        """What this scanner shares with those that `with_read` returns."""
+        return self._prepares_for
+
     @cached_property
     def preparation(self) -> str | None:
         """A digest of everything that decides what `prepare` makes of a text.
@@ -634,6 +644,22 @@ class Scanner(Scorer):
         if len(ids) and not 0 <= ids.min() <= ids.max() < n_known:
             raise ValueError("the prepared text has tokens that the model does not")
         return PreparedDocument(text, (), indexed, vectors, None, self.reading)
+
+    def request(
+        self,
+        query: str,
+        document: Document,
+        units: Sequence[Unit] | None = None,
+    ) -> ScanRequest:
+        """Check a question and a document for a later `scan_many`, as `scan` does.
+
+        ``units`` are scored in place of the segmenter's, unless the document is
+        prepared.
+        """
+        request = self.pipeline.request_on(query, document)
+        if units is None or isinstance(document, PreparedDocument):
+            return request
+        return request._replace(units=units)
 
     @property
     def meaning(self) -> Meaning | None:

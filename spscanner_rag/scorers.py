@@ -370,6 +370,14 @@ class Scorer(ABC):
         return self
 
     @property
+    def prepares_for(self) -> object:
+        """The object that prepared texts are kept for, and dropped with.
+
+        Scorers with the same one take each other's. The default is the scorer itself.
+        """
+        return self
+
+    @property
     def preparation(self) -> str | None:
         """A digest of everything that decides what `prepare` makes of a text.
 

@@ -11,7 +11,7 @@ from spscanner_rag.system.kept_values import KeptValues
 PrepareText = Callable[[Scorer, JoinedText, Cancelled], PreparedText]
 """Returns a text as a scorer prepares it, or has prepared it before."""
 
-# By the scorer's id, which is taken out before another object can get it.
+# By the id of `Scorer.prepares_for`, taken out before another object can get it.
 _values_of_scorers: dict[int, KeptValues[PreparedText]] = {}
 
 
@@ -51,13 +51,14 @@ def key_of(joined: JoinedText) -> tuple[str, tuple[int, ...]]:
 def values_of(scorer: Scorer) -> KeptValues[PreparedText]:
     """The texts that a scorer has prepared, by `key_of`.
 
-    They are dropped with the scorer.
+    They are dropped with its `Scorer.prepares_for`.
     """
-    number = id(scorer)
+    owner = scorer.prepares_for
+    number = id(owner)
     values = _values_of_scorers.get(number)
     if values is None:
         new_values: KeptValues[PreparedText] = KeptValues()
         values = _values_of_scorers.setdefault(number, new_values)
         if values is new_values:  # and not those of another thread
-            weakref.finalize(scorer, _values_of_scorers.pop, number, None)
+            weakref.finalize(owner, _values_of_scorers.pop, number, None)
     return values

@@ -30,6 +30,8 @@ from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.reading_queue import Job
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.system import kept_values
+from spscanner_rag.system.kept_values import KeptBytes
 from spscanner_rag.text.units import Unit
 from tests.apps.cli.test_servers import serving
 from tests.apps.serving.conftest import (
@@ -427,6 +429,8 @@ def test_collections_have_a_budget(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "COLLECTION_BYTES", 90_000)
+    bound = KeptBytes(100_000)
+    monkeypatch.setattr(kept_values, "bound_of_process", lambda: bound)
     client = serve()
 
     def put(words: int, name: str) -> tuple[str, int]:

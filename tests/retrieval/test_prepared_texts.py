@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
+from spscanner_rag import Scanner
 from spscanner_rag.retrieval import prepared_texts
 from spscanner_rag.retrieval.prepared_texts import prepared_text
 from spscanner_rag.scorers import CutText, ScanCancelled, Scorer
@@ -49,6 +50,15 @@ def test_each_scorer_has_its_texts() -> None:
     (text, _) = joined(TEXTS)
     assert prepared_text(first, text) is prepared_text(first, text)
     assert prepared_text(second, text) is not prepared_text(first, text)
+
+
+def test_a_scanner_that_reads_another_share_prepares_nothing_again(
+    tiny_scanner: Scanner,
+) -> None:
+    (text, _) = joined(TEXTS)
+    other = tiny_scanner.with_read("all")
+    assert other is not tiny_scanner
+    assert prepared_text(other, text) is prepared_text(tiny_scanner, text)
 
 
 def test_without_room_texts_are_prepared_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,6 @@ from spscanner_rag.files.formats import accepted_files, formats_in_words
 from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.units import Unit
 
@@ -61,21 +60,15 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
     @routes.post("/v1/prepare", status_code=204)
     async def prepare(body: DocumentBody, request: Request) -> Response:
-        document, units, prepared = await _page_document(service, body, request)
-        if prepared is None:
-            prepared = await service.prepare(document.text, units, request)
-            _keep(service, await _key_of(service, body, request), document, prepared)
+        document, units = await _page_document(service, body, request)
+        await service.prepare(document.text, units, request)
         return Response(status_code=204)
 
     @routes.post("/v1/page", response_model=None)
     async def page(body: Page, request: Request) -> StreamingResponse:
-        document, units, prepared = await _page_document(service, body, request)
+        document, units = await _page_document(service, body, request)
         service.check_size([characters_of(document.text, units)], len(body.query))
         scan_request = service.checked(body.query, document.text, units)
-        if prepared is not None:
-            scan_request = scan_request._replace(
-                prepared=prepared.indexed, vectors=prepared.vectors
-            )
 
         async def describe(results: list[ScanResult]) -> dict[str, Any]:
             return {"page": await _rendered(service, body, document, results, request)}
@@ -124,20 +117,12 @@ async def _page_document(
     # rows of a table repeat its headers
     service.check_size([characters_of(document.text, units)])
     size = _bytes_of(document) + _BYTES_EACH * len(units)
-    service.documents.put(key, (document, units, None), size)
-    return document, units, None
+    service.documents.put(key, (document, units), size)
+    return document, units
 
 
 async def _key_of(service: Service, body: DocumentBody, request: Request) -> str:
     return await service.work(request, lambda _: _digest(body))
-
-
-def _keep(
-    service: Service, key: str, document: TextFile, prepared: PreparedDocument
-) -> None:
-    """Keep a document in prepared form, for the questions on it."""
-    size = _bytes_of(document) + prepared.nbytes
-    service.documents.put(key, (document, prepared.units, prepared), size)
 
 
 def _bytes_of(document: TextFile) -> int:

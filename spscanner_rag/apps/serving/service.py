@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -21,7 +22,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.meter import Meter
-from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scan.pipeline import Pipeline, ScannedText
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
@@ -34,8 +35,8 @@ T = TypeVar("T")
 COLLECTION_BYTES = 256 * 2**20
 """Most memory of one uploaded collection."""
 
-PageDocument = tuple[TextFile, Sequence[Unit], PreparedDocument | None]
-"""A document of the page with its units and, once it is prepared, all the rest."""
+PageDocument = tuple[TextFile, Sequence[Unit]]
+"""A document of the page with its units."""
 
 _WORD_BYTES = 400  # memory of a word in a collection, with the tables of its stem
 _WORKERS = 2  # threads that count and convert texts; further requests wait
@@ -61,6 +62,7 @@ class Service:
         )
         self.working = 0  # requests that have a worker or wait for one
         self._collections = KeptValues[CollectionIndex]()
+        self._prepared = KeptValues[PreparedDocument]()
         self.documents = KeptValues[PageDocument]()
 
     def close(self) -> None:
@@ -84,12 +86,13 @@ class Service:
         units: Sequence[Unit] | None = None,
         collection: str | None = None,
     ) -> ScanRequest:
-        """A request for the pipeline.
+        """A request for the queue, with what is prepared of the text.
 
         Errors as `pairs`, and 404 for an unknown collection.
         """
+        prepared = self._prepared.get(_key_of(text, units))
         try:
-            request = self.scanner.pipeline.request(query, text, units)
+            request = self.scanner.request(query, prepared or text, units)
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
         if collection is None:
@@ -146,6 +149,8 @@ class Service:
         count_tokens = self.scanner.count_tokens
 
         def results() -> list[ScanResult]:
+            for request, scanned in zip(requests, scanned_texts, strict=True):
+                self._keep(request, scanned)
             return [scanned.result(count_tokens) for scanned in scanned_texts]
 
         scan_results = await asyncio.to_thread(results)
@@ -153,10 +158,28 @@ class Service:
             self.metrics.add_tokens(result.tokens_read or 0)
         return scan_results
 
-    async def prepare(
-        self, text: str, units: Sequence[Unit], asking: Request
-    ) -> PreparedDocument:
+    def _keep(self, request: ScanRequest, scanned: ScannedText) -> None:
+        """Keep what was prepared of a text, for later questions on it."""
+        if request.prepared is not None:
+            return
+        meaning = self.scanner.meaning
+        vectors = None
+        if meaning is not None:
+            sentences = scanned.indexed.sentences
+            if not meaning.has_vectors(sentences):
+                return
+            vectors = meaning.vectors(sentences)
+        prepared = PreparedDocument(
+            request.text, (), scanned.indexed, vectors, None, self.scanner.reading
+        )
+        key = _key_of(request.text, request.units)
+        self._prepared.put(key, prepared, prepared.nbytes)
+
+    async def prepare(self, text: str, units: Sequence[Unit], asking: Request) -> None:
         """Prepare a text for later questions, with the errors of `read`."""
+        key = _key_of(text, units)
+        if self._prepared.get(key) is not None:
+            return
 
         def prepare_text(meter: Meter, pipeline: Pipeline) -> PreparedDocument:
             return pipeline.reading.prepare(text, units, meter)
@@ -169,7 +192,7 @@ class Service:
         )
         self.queue.submit(job)
         prepared: PreparedDocument = await self._awaited(job.future, asking, job.cancel)
-        return prepared
+        self._prepared.put(key, prepared, prepared.nbytes)
 
     async def work(
         self,
@@ -274,6 +297,20 @@ class Service:
             "device": str(scanner.device),
             "dtype": str(scanner.dtype).removeprefix("torch."),
         }
+
+
+def _key_of(text: str, units: Sequence[Unit] | None) -> str:
+    """A digest of a text, and of its units if they are not the segmenter's."""
+    digest = sha256(text.encode("utf-8", "surrogatepass"))
+    if units is None:
+        return digest.hexdigest()
+    numbers = array("q")
+    for start, end, model_text in units:
+        numbers.extend((start, end, len(model_text)))
+    digest.update(numbers.tobytes())
+    model_texts = "".join(unit.model_text for unit in units)
+    digest.update(model_texts.encode("utf-8", "surrogatepass"))
+    return f"{digest.hexdigest()} {len(units)}"
 
 
 def _address_of(asking: Request) -> str:

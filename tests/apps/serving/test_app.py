@@ -535,3 +535,23 @@ def test_freed_memory_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IndexError):
         asyncio.run(app.give_back_memory())
     assert left == []
+
+
+def test_a_second_question_on_texts_prepares_nothing(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[str] = []
+    index_text = Reading.index_text
+
+    def noted(reading: Reading, text: str, *arguments: Any) -> Any:
+        prepared.append(text)
+        return index_text(reading, text, *arguments)
+
+    monkeypatch.setattr(Reading, "index_text", noted)
+    texts = [f"{text} Once more." for text in TEXTS]
+    answers = []
+    for _ in range(2):
+        body = {"query": QUERY, "documents": texts}
+        answers.append(httpx.post(f"{address}/v1/scan", json=body).json())
+    assert answers[0] == answers[1]
+    assert prepared == texts
