@@ -108,7 +108,6 @@ async def test_beside_many_long_calls_all_else_is_answered(
     """The calls hold no thread while they wait, and cancelling ends them."""
     begun, over = threading.Event(), threading.Event()
     run = Pipeline.run
-    n_read: list[str] = []
 
     def held(
         own: Pipeline,
@@ -117,7 +116,6 @@ async def test_beside_many_long_calls_all_else_is_answered(
         *options: Any,
         **m: Any,
     ) -> Any:
-        n_read.append(requests[0].query)
         if requests[0].query == "Who waits?":
             begun.set()
             while not over.is_set():
@@ -126,7 +124,7 @@ async def test_beside_many_long_calls_all_else_is_answered(
         return run(own, requests, meter, *options, **m)
 
     monkeypatch.setattr(Pipeline, "run", held)
-    text = "The keeper left the island in winter. " * 10_000
+    text = "The keeper left the island in winter. " * 2_000
     async with Client(create_server(library)) as client:
         with anyio.fail_after(60):
             async with anyio.create_task_group() as group:
@@ -137,7 +135,6 @@ async def test_beside_many_long_calls_all_else_is_answered(
                         {"question": "Who waits?", "text": f"{text}{number}"},
                     )
                 assert await anyio.to_thread.run_sync(begun.wait, 30)
-                await client.send_ping()
                 assert (await client.list_tools()).tools
                 short = {"question": "Who left?", "path": "keeper.txt"}
                 found = await client.call_tool("search_document", short)
@@ -147,7 +144,7 @@ async def test_beside_many_long_calls_all_else_is_answered(
         with anyio.fail_after(60):
             assert not (await client.call_tool("search_document", short)).is_error
     over.set()
-    assert n_read.count("Who waits?") == 1
+    assert not library._reader.queue.waiting
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
