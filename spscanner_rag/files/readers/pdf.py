@@ -25,6 +25,9 @@ MOST_CHARACTERS = 20_000_000
 MOST_PAGES = 50_000
 """Most pages; a file of few bytes may claim to have millions."""
 
+MOST_BROKEN = 100
+"""After so many broken pages in a row, no more are read: they may not exist."""
+
 _LONGEST_LABEL = 100
 
 
@@ -85,10 +88,10 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
         number for number, page in enumerate(pages, start=1) if "broken_page" in page
     ]
     if not any(page["parts"] or page.get("values") for page in pages):
-        if count and len(unread) == count:
+        if pages and len(unread) == len(pages):
             raise ValueError(
-                f"got a PDF whose {count} pages are all broken; expected one that can"
-                " be read"
+                f"got a PDF whose {len(pages):,} pages are all broken; expected one"
+                " that can be read"
             )
         raise ValueError(
             f"got a PDF without text on its {count} page{'' if count == 1 else 's'};"
@@ -105,13 +108,28 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
         notes.append(
             f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first"
         )
-    if len(pages) < count:
+    if len(pages) < count and unread[-MOST_BROKEN:][:1] == [
+        len(pages) - MOST_BROKEN + 1
+    ]:
+        notes.append(
+            f"read {len(pages):,} of {count:,} pages: the last {MOST_BROKEN} are broken"
+        )
+    elif len(pages) < count:
         notes.append(
             f"read {len(pages):,} of {count:,} pages, which took all the allowed time"
             " or memory: split the file"
         )
-    labels = first["labels"] or [str(number) for number in range(1, len(pages) + 1)]
-    return joined_pages(pages, labels, tuple(notes))
+    return joined_pages(pages, _labels(pages), tuple(notes))
+
+
+def _labels(pages: Sequence[Record]) -> list[str]:
+    """Labels of the pages, as a viewer shows them; their numbers if one has none."""
+    labels = []
+    for number, page in enumerate(pages, start=1):
+        labels.append(page.get("label", str(number)))
+    if all(map(str.strip, labels)):
+        return labels
+    return [str(number) for number in range(1, len(pages) + 1)]
 
 
 def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
@@ -129,7 +147,7 @@ def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
 
 
 def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the number and labels of the pages, then each page.
+    """Yield the number of the pages, then each page.
 
     If there are none, yield why.
     """
@@ -138,23 +156,27 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
         yield document
         return
     count = len(document)
-    to_read = range(min(count, MOST_PAGES))
-    labels = [document.get_page_label(number)[:_LONGEST_LABEL] for number in to_read]
-    yield {"pages": count, "labels": labels if all(map(str.strip, labels)) else []}
+    yield {"pages": count}
     document.init_forms()
     left = MOST_CHARACTERS
-    for number in to_read:
+    broken = 0  # pages in a row
+    for number in range(min(count, MOST_PAGES)):
         try:
             page = document[number]
             record = _page(page)
             record["values"] = form_values(document.formenv, page)
+            record["label"] = document.get_page_label(number)[:_LONGEST_LABEL]
             page.close()
+            broken = 0
         except Exception:  # MemoryError too
             record = {"parts": [], "broken_page": True}
+            broken += 1
         left -= _characters(record)
         if left < 0:
             return
         yield record
+        if broken == MOST_BROKEN:
+            return
 
 
 def _characters(record: Record) -> int:

@@ -8,7 +8,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ LARGER = 1.15
 """A paragraph with letters this many times the usual size may be a heading."""
 
 _MOST_LINES = 2  # of a heading
+_MOST_IN_A_ROW = 2  # headings of one size without text between
 _LONGEST_HEADING = 150  # characters
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\S+")
@@ -223,6 +224,28 @@ def heading_levels(pages: Sequence[Sequence[Part]]) -> dict[float, int]:
     return levels
 
 
+def _headings(parts: Sequence[Part], levels: dict[float, int]) -> set[int]:
+    """Which paragraphs of a page are headings.
+
+    Several of one size in a row are text, such as the points of a slide.
+    """
+    headings: set[int] = set()
+    for _, group in groupby(enumerate(parts), key=lambda part: part[1].size):
+        row: list[int] = []
+        for number, part in group:
+            if _is_heading(part, levels):
+                row.append(number)
+            else:
+                headings |= _few(row)
+                row = []
+        headings |= _few(row)
+    return headings
+
+
+def _few(row: list[int]) -> set[int]:
+    return set(row) if len(row) <= _MOST_IN_A_ROW else set()
+
+
 def _is_heading(part: Part, levels: dict[float, int]) -> bool:
     """Whether a paragraph seems to be a heading: short, in larger or bold letters."""
     text = part.text
@@ -263,7 +286,8 @@ class _Joined:
         self.starts.append(self._length)
         self._head = (0, 0, 0)
         spans = _word_spans(text, body)
-        for part in parts:
+        headings = _headings(parts, self.levels)
+        for part_number, part in enumerate(parts):
             n_words = len(part.boxes) // 4
             start = end = -1
             for number in range(n_words):
@@ -275,11 +299,11 @@ class _Joined:
                 if any(box):
                     self.words.extend((word_start, end, *box))
             if start >= 0:
-                self._add_block(part, start, end)
+                self._add_block(part, start, end, part_number in headings)
         self.texts.append(body)
         self._length += len(body)
 
-    def _add_block(self, part: Part, start: int, end: int) -> None:
+    def _add_block(self, part: Part, start: int, end: int, is_heading: bool) -> None:
         table, head_start, head_end = self._head
         if part.kind == HEAD:
             self._head = (part.table, start, end)
@@ -290,7 +314,7 @@ class _Joined:
             self.blocks.append(Block(start, end, "row", header))
         elif part.kind == NOTE:
             self.blocks.append(Block(start, end, "item"))
-        elif _is_heading(part, self.levels):
+        elif is_heading:
             level = self.levels[part.size]
             title = " ".join(part.text.translate(LIGATURES).split())
             self.blocks.append(Block(start, end, "heading", level=level, title=title))

@@ -4,6 +4,8 @@ Coordinates are in points with the page turned so that its letters are upright, 
 grow to the right and to the top.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 Corners = tuple[int, int, int, int]
@@ -32,43 +34,44 @@ class Strip(NamedTuple):
     turned: bool = False  # its letters do not stand as most of the page's do
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True)
+class Line:
     """Strips of one line, in reading order."""
 
     strips: tuple[Strip, ...]
 
-    @property
+    @cached_property
     def left(self) -> float:
         """Its left edge."""
         return min(strip.left for strip in self.strips)
 
-    @property
+    @cached_property
     def right(self) -> float:
         """Its right edge."""
         return max(strip.right for strip in self.strips)
 
-    @property
+    @cached_property
     def top(self) -> float:
         """Its upper edge."""
         return max(strip.top for strip in self.strips)
 
-    @property
+    @cached_property
     def bottom(self) -> float:
         """Its lower edge."""
         return min(strip.bottom for strip in self.strips)
 
-    @property
+    @cached_property
     def size(self) -> float:
         """The size of most of its letters."""
         longest = max(self.strips, key=lambda strip: strip.right - strip.left)
         return longest.size
 
-    @property
+    @cached_property
     def bold(self) -> bool:
         """Whether all its strips are bold."""
         return all(strip.bold for strip in self.strips)
 
-    @property
+    @cached_property
     def cells(self) -> tuple[Strip, ...]:
         """Its strips, joined where no wide gap parts them."""
         cells = [self.strips[0]]
@@ -79,17 +82,17 @@ class Line(NamedTuple):
                 cells[-1] = joined(cells[-1], strip)
         return tuple(cells)
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """All its words."""
         return [word for strip in self.strips for word in strip.words]
 
-    @property
+    @cached_property
     def boxes(self) -> list[Corners]:
         """The boxes of its words."""
         return [box for strip in self.strips for box in strip.boxes]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Its words; two spaces part cells."""
         return "  ".join(" ".join(cell.words) for cell in self.cells)

@@ -9,7 +9,12 @@ import pytest
 pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.pdf import converted, read_pages, read_pdf
+from spscanner_rag.files.readers.pdf import (
+    MOST_BROKEN,
+    converted,
+    read_pages,
+    read_pdf,
+)
 
 PdfOf = Callable[..., bytes]
 
@@ -325,3 +330,13 @@ def test_damaged_files_are_read_or_told_in_one_line(
             told.startswith("got ") and len(told) < 400 and "\n" not in told
         )
     assert capfd.readouterr() == ("", "")
+
+
+def test_pages_that_a_file_only_claims_are_bounded(pdf_of: PdfOf) -> None:
+    data = pdf_of([["One."]]).replace(b"/Count 1", b"/Count 999999")
+    first, *pages = read_pages(data)
+    assert len(pages) <= MOST_BROKEN + 1
+    if any(page["parts"] for page in pages):
+        found = converted(first, pages)
+        assert found.text == "One."
+        assert len(found.pages) == len(pages)
