@@ -136,7 +136,10 @@ def scan(
     documents = output.read_documents(files, read_cache, progress, model_files)
     if output.form is OutputFormat.PDF:
         scanned_document.check_is_pdf(documents)
-    scanner = computes.scanner(model, segment_tokens, read_cache)
+    characters = None
+    if query is not None:
+        characters = sum(len(document.text) for document in documents)
+    scanner = computes.scanner(model, segment_tokens, read_cache, characters)
     if selection.require_answer is not None and not scanner.says_answers:
         raise ValueError(
             "--require-answer: this checkpoint does not estimate whether a document"

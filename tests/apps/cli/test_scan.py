@@ -374,6 +374,23 @@ def test_a_bad_option_is_found_before_the_model_is_loaded(
         scan(document)
 
 
+def test_numba_is_loaded_only_for_much_to_read(
+    scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backends = []
+
+    def refuse(model: object, *, backend: str, **options: object) -> None:
+        backends.append(backend)
+        raise ValueError("the backend is enough to know")
+
+    monkeypatch.setattr(Scanner, "from_pretrained", refuse)
+    document = tmp_path / "document.txt"
+    for characters in (1_000, 200_000):
+        document.write_text("It rained. " * (characters // 10), encoding="utf-8")
+        assert scan(document, "--device", "cpu").code == 2
+    assert backends == ["torch", "auto"]
+
+
 def test_each_document_is_cut_once_and_the_question_is_looked_up_once(
     scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
