@@ -57,6 +57,7 @@ T = TypeVar("T")
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _NOTES_SHOWN = 3
+_TOO_MUCH = "too much in one folder"
 
 _Question = Annotated[str, Field(min_length=1, max_length=10_000)]
 _Path = Annotated[str, Field(max_length=4_096)]
@@ -206,7 +207,7 @@ class Library:
             progress.step()
             if files == FOLDER_FILES or characters > FOLDER_CHARACTERS:
                 raise ValueError(
-                    f"{path}: too much in one folder; name a folder in it, or this file"
+                    f"{path}: {_TOO_MUCH}; name a folder in it, or this file"
                 )
             document = self.files.document(path)
             files += 1
@@ -215,6 +216,8 @@ class Library:
 
         real_folder = self.files.resolved(folder or ".", is_folder=True)
         documents = read_all([str(real_folder)], notes.append, read_within_limits)
+        # only some notes are shown
+        notes.sort(key=lambda note: _TOO_MUCH not in note)
         return [self._identities.of(document) for document in documents]
 
     def _fitted_around(

@@ -23,7 +23,10 @@ class PlainServer(MCPServer[Any]):
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
     ) -> Any:
-        """Call a tool; agents send null for arguments that they do not set."""
+        """Call a tool.
+
+        Agents send null for arguments that they do not set.
+        """
         present: dict[str, Any] = {}
         for argument, value in arguments.items():
             if value is not None:

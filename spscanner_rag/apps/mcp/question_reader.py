@@ -225,7 +225,10 @@ class QuestionReader:
     def _counted(
         self, documents: Sequence[TextFile], progress: RequestProgress
     ) -> HeldTexts | None:
-        """The documents with counts of their words; None if all of them are read."""
+        """The documents with counts of their words.
+
+        None if all of them are read.
+        """
         progress.check()
         pieces: list[Piece] = []
         for number, document in enumerate(documents):
