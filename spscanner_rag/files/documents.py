@@ -169,7 +169,7 @@ class TextFile:
         return self.pages[max(0, number - 1)]
 
     def place_name(self, offset: int) -> str:
-        """The name of the place of a character; empty for a file without places.
+        """The name of the place of a character, empty for a file without places.
 
         Examples
         --------

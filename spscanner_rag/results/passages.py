@@ -109,7 +109,7 @@ class WithPlaces(Protocol):
     """A document whose parts have names, as slides and sheets have."""
 
     def place_name(self, offset: int) -> str:
-        """The name of the place of a character; empty without places."""
+        """The name of the place of a character, empty without places."""
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ def cell_name(row: int, column: int) -> str:
 
 
 def cell_of(name: str) -> tuple[int, int] | None:
-    """The row and column of a cell, from 0; None for what names no cell.
+    """The row and column of a cell, from 0, or None for what names no cell.
 
     Examples
     --------

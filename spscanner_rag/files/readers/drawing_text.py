@@ -27,7 +27,7 @@ def elements_shown(root: Element) -> Iterator[Element]:
 
 
 def paragraph_text(paragraph: Element) -> str:
-    """The text of an ``a:p``; its line breaks stay."""
+    """The text of an ``a:p`` with its line breaks."""
     parts: list[str] = []
     for element in elements_shown(paragraph):
         name = local_name(element)

@@ -158,7 +158,7 @@ def _encrypted_paths(package: Package) -> set[str]:
 
 
 def _page_root(content: bytes) -> Element | None:
-    """The root of an XHTML page; None if it is no XML."""
+    """The root of an XHTML page, or None if it is no XML."""
     from lxml import etree
 
     def character(name: re.Match[bytes]) -> bytes:

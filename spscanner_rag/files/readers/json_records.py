@@ -44,7 +44,7 @@ class _Waiting(NamedTuple):
 
 
 def read_json(data: bytes) -> TextFile:
-    """Read a JSON file; as plain text, with a note, if it is no valid JSON.
+    """Read a JSON file, or read it as plain text if it is no valid JSON.
 
     ``ValueError`` if it is not UTF-8 or UTF-16, or nested too deep.
     """
@@ -174,7 +174,7 @@ class _Records:
         return waiting
 
     def _record(self, tree: _Fields) -> str | None:
-        """The fields of an object on one line; None if it is more than a record.
+        """The fields of an object on one line, or None if it is more than a record.
 
         An object that contains lists of objects, or only objects, is more.
         """

@@ -84,7 +84,7 @@ def latex_work(data: bytes) -> int:
 
 
 def read_latex(data: bytes) -> TextFile:
-    """Read a LaTeX file; as plain text, with a note, if it cannot be parsed.
+    """Read a LaTeX file, or read it as plain text if it cannot be parsed.
 
     ``ValueError`` if it is not UTF-8 or UTF-16, ``ImportError`` without pylatexenc.
     """
@@ -230,7 +230,7 @@ class _Latex:
             self._parts.append(self._plain(node) + space)
 
     def _plain(self, node: Any) -> str:  # noqa: ANN401
-        """The text of a symbol, an accent or a formula; else what is in the file."""
+        """The text of a symbol, an accent or a formula, or what is in the file."""
         try:
             return str(self._to_text.nodelist_to_text([node]))
         except _FAULTS:  # of pylatexenc, where arguments are missing

@@ -77,7 +77,7 @@ class MailText:
         self._line += 1
 
     def attachments(self, attachments: Sequence[Attachment]) -> None:
-        """List the files that came with the mail; they are not read."""
+        """List the files that came with the mail, which are not read."""
         for attachment in attachments[:MOST_LISTED]:
             self.built.place(f"{self._prefix}attachments")
             size = f"{max(1, attachment.size // _KIB):,} KiB"

@@ -46,7 +46,7 @@ def read_notebook(data: bytes) -> TextFile:
 
 
 def _cells(notebook: object) -> Iterator[Mapping[str, Any]]:
-    """Yield the cells; before version 4, they are in worksheets."""
+    """Yield the cells, which are in worksheets before version 4."""
     if not isinstance(notebook, dict):
         return
     lists = [notebook.get("cells")]

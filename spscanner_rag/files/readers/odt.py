@@ -239,7 +239,7 @@ class _Story:
         return Cell(" ".join(" ".join(texts).split()), max(1, columns), max(1, rows))
 
     def _text_of(self, element: Element) -> str:
-        """The text of a paragraph; notes and boxes in it wait to be added."""
+        """The text of a paragraph, whose notes and boxes wait to be added."""
         parts = [element.text or ""]
         todo: list[Element] = list(
             reversed(element)
@@ -274,7 +274,7 @@ class _Story:
 
 
 def _white_space(element: Element, name: str) -> str:
-    """What an element for white space stands for; empty for others."""
+    """What an element for white space stands for, empty for others."""
     if name == "s":
         return " " * whole_number(attribute_of(element, "c"), _MOST_SPACES, 1)
     return {"tab": "\t", "line-break": "\n"}.get(name, "")

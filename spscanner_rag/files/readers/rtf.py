@@ -225,7 +225,7 @@ class _Rtf:
         self._star = False
 
     def _close(self) -> bool:
-        """End a group; False at the end of the document."""
+        """End a group, and return False at the end of the document."""
         ended = self._group
         if not self._groups:
             return False

@@ -35,7 +35,7 @@ class SheetFacts:
 
 
 def facts_of_sheets(package: Package) -> dict[str, SheetFacts]:
-    """The facts of each sheet of an XLSX by its name; empty for other files."""
+    """The facts of each sheet of an XLSX by its name, empty for other files."""
     workbook = package.tree(_WORKBOOK)
     if workbook is None:
         return {}

@@ -33,7 +33,7 @@ from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.block_segmentation import LONGEST_UNIT
 
 MOST_CELLS = 8_000_000
-"""Most cells of the rectangle that holds a sheet's values; calamine stores them all."""
+"""Most cells of the rectangle that holds a sheet's values, which are all stored."""
 
 MOST_CHARACTERS = 20_000_000
 _MOST_UNPACKED = 2**29  # bytes
@@ -172,7 +172,7 @@ class _WorkbookText:
         return texts
 
     def _add_stretch(self, stretch: _Stretch) -> None:
-        """Add rows; the first that names columns is read with those below it."""
+        """Add rows, and read the one that names columns with those below it."""
         for number, (row, texts) in enumerate(stretch):
             columns = [column for column, text in enumerate(texts) if text]
             if len(columns) == 1:

@@ -152,7 +152,7 @@ def _walk(element: Element) -> list[tuple[str, Element]]:
 
 
 def _children(element: Element, path: str) -> list[tuple[Element, str]]:
-    """The children with their paths; those of one name are numbered from 1."""
+    """The children with their paths, in which those of one name have numbers."""
     totals: dict[str, int] = {}
     for child in element:
         name = local_name(child)

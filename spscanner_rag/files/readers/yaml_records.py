@@ -38,7 +38,7 @@ def yaml_work(data: bytes) -> int:
 
 
 def read_yaml(data: bytes) -> TextFile:
-    """Read a YAML file; as plain text, with a note, if it is no valid YAML.
+    """Read a YAML file, or read it as plain text if it is no valid YAML.
 
     ``ValueError`` if it is not UTF-8 or UTF-16, or nested too deep.
     """
@@ -139,7 +139,7 @@ class _Yaml:
         return items
 
     def _fields(self, path: str, node: _Node) -> list[tuple[str, _Node]]:
-        """The values of an object, each from its key; short ones are joined."""
+        """The values of an object, each from its key, with short ones joined."""
         self._wait(node.start)
         items: list[tuple[str, _Node]] = []
         pairs = zip(node.children[::2], node.children[1::2], strict=False)

@@ -191,7 +191,7 @@ def path_below(folder: str, reference: str) -> str:
 
 
 def xml_root(content: bytes, *, huge: bool = False) -> Element:
-    """Parse XML without comments; entities stay as they are, and nothing is loaded."""
+    """Parse XML without comments, without loading or expanding anything."""
     from lxml import etree
 
     parser = etree.XMLParser(
@@ -206,7 +206,7 @@ def xml_root(content: bytes, *, huge: bool = False) -> Element:
 
 
 def local_name(element: Element) -> str:
-    """The name of an element without its namespace; empty for entities."""
+    """The name of an element without its namespace, empty for entities."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
