@@ -52,6 +52,9 @@ class ScanResult:
     tokens_read : int, optional
         Tokens of the document that the model read, without the question and its
         repetitions. None: not counted.
+    n_tokens : int, optional
+        All tokens of the document, of which a share may have been read. None: not
+        counted.
     answerable : float, optional
         The probability that some sentence answers the question, from 0 to 1. None if
         the scanner does not report it, as without its own encoder.
@@ -62,7 +65,7 @@ class ScanResult:
     ------
     ValueError
         If the arrays differ in length, a span lies outside the text or overlaps the one
-        before, a logit is not finite, or ``tokens_read`` is below 0.
+        before, a logit is not finite, or ``tokens_read`` or ``n_tokens`` is below 0.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class ScanResult:
     tokens_read: int | None = None
     answerable: float | None = None
     document: Located | None = None
+    n_tokens: int | None = None
 
     def __post_init__(self) -> None:
         self._freeze("starts", np.int64)
@@ -97,7 +101,8 @@ class ScanResult:
         self._check_spans()
         self._check_logits()
         self._check_blocks()
-        self._check_tokens_read()
+        self._check_tokens("tokens_read", self.tokens_read)
+        self._check_tokens("n_tokens", self.n_tokens)
 
     def _freeze(self, name: str, dtype: type[np.generic]) -> None:
         """Replace what the caller gave by an array that nobody can change."""
@@ -139,13 +144,13 @@ class ScanResult:
                 " expected one number for each, none smaller than the one before"
             )
 
-    def _check_tokens_read(self) -> None:
-        if self.tokens_read is None:
+    def _check_tokens(self, name: str, tokens: int | None) -> None:
+        if tokens is None:
             return
-        if not is_integer(self.tokens_read) or self.tokens_read < 0:
+        if not is_integer(tokens) or tokens < 0:
             raise ValueError(
-                f"tokens_read: got {self.tokens_read!r}; expected a whole number of at"
-                " least 0, or None"
+                f"{name}: got {tokens!r}; expected a whole number of at least 0, or"
+                " None"
             )
 
     @cached_property
@@ -360,13 +365,14 @@ class ScanResult:
         Python, "utf16" the units of JavaScript, Java and C#, "bytes" those of UTF-8, as
         in Rust and Go.
 
-        The keys: ``query``, ``characters`` of the document, ``tokens_read``,
-        ``answerable`` (None if unknown) and ``sentences`` in document order, each with
-        ``start``, ``end``, ``score``, ``logit`` and ``text``.
+        The keys: ``query``, ``characters`` and ``n_tokens`` of the document,
+        ``tokens_read``, ``answerable`` (None if unknown) and ``sentences`` in document
+        order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
         return {
             "query": self.query,
             "characters": len(self.text),
+            "n_tokens": self.n_tokens,
             "tokens_read": self.tokens_read,
             "answerable": self.answerable,
             "sentences": as_dictionaries(self.text, self.sentences, offsets),
@@ -402,6 +408,7 @@ class ScanResult:
             self.tokens_read,
             self.answerable,
             self.document,
+            self.n_tokens,
         )
 
     def __copy__(self) -> "ScanResult":
@@ -422,6 +429,8 @@ class ScanResult:
         facts = f"{len(self.text):,} characters · {len(self.logits):,} sentences"
         if self.tokens_read is not None:
             facts += f" · {self.tokens_read:,} tokens read"
+        if self.n_tokens is not None and self.tokens_read != self.n_tokens:
+            facts += f" of {self.n_tokens:,}"
         passages = self.select(_SENTENCES_IN_NOTEBOOKS, order="score")
         return as_html(self.query, facts, passages)
 

@@ -63,6 +63,7 @@ class ScannedText(NamedTuple):
             tokens_read=tokens_read,
             answerable=self.answerable,
             document=self.request.document,
+            n_tokens=len(self.indexed.input_ids),
         )
 
 

@@ -36,6 +36,7 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
     } == {
         "query": "Who \ud800?",
         "characters": len(result.text),
+        "n_tokens": None,
         "tokens_read": 9,
         "answerable": None,
     }

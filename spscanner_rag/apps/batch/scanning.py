@@ -93,7 +93,7 @@ def _record(
     if len(result.logits):
         record["document_score"] = result.document_score()
     record["sentence_count"] = len(result.logits)
-    record["tokens"] = result.tokens_read
+    record["tokens"] = result.n_tokens
     return record
 
 

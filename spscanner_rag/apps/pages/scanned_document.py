@@ -156,7 +156,7 @@ def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
         if count is None:
             return None
         kept += sum(count(passage.text) for passage in scanned.passages)
-        tokens = scanned.result.tokens_read
+        tokens = scanned.result.n_tokens
         read += count(scanned.result.text) if tokens is None else tokens
     return Compression(kept, read)
 

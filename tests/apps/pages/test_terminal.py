@@ -80,7 +80,7 @@ def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
         "\n\n4 of 6 tokens kept (66.7 %)\n"
     )
     counted = select_together(
-        [document], [replace(scored, tokens_read=40)], Selection(top_k=1)
+        [document], [replace(scored, n_tokens=40)], Selection(top_k=1)
     )
     assert render_documents(counted, io.StringIO()).endswith(
         "\n\n2 of 40 tokens kept (5.0 %)\n"
