@@ -49,17 +49,19 @@ class _List(NamedTuple):
 def _levels(element: Element, path: str) -> dict[int, _Level]:
     levels = {}
     for number, level in children_with(element, path, "ilvl"):
-        text, after = (
-            level.find(path, NAMES) for path in ("w:lvlText", "w:lvlRestart")
-        )
-        levels[whole_number(number, LAST_LEVEL)] = _Level(
+        settings = _Level(
             whole_number(value(level, "w:start"), _MOST_NUMBER, 1),
             value(level, "w:numFmt") or "decimal",
-            None if text is None else value(text)[:_LONGEST_LABEL],
-            is_on(level, "w:isLgl"),
-            None if after is None else whole_number(value(after), LAST_LEVEL),
-            value(level, "w:pStyle"),
+            only_digits=is_on(level, "w:isLgl"),
+            style=value(level, "w:pStyle"),
         )
+        text = level.find("w:lvlText", NAMES)
+        if text is not None:
+            settings.text = value(text)[:_LONGEST_LABEL]
+        after = level.find("w:lvlRestart", NAMES)
+        if after is not None:
+            settings.restarts_after = whole_number(value(after), LAST_LEVEL)
+        levels[whole_number(number, LAST_LEVEL)] = settings
     return levels
 
 
@@ -75,16 +77,11 @@ class Lists:
     """The lists of a document, and the number of each list's last item."""
 
     def __init__(self, root: Element, styles: Styles) -> None:
-        definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {
-            name: (
-                _levels(definition, "w:lvl"),
-                value(definition, "w:numStyleLink"),
-                {},
-            )
-            for name, definition in children_with(
-                root, "w:abstractNum", "abstractNumId"
-            )
-        }
+        definitions: dict[str, tuple[dict[int, _Level], str, dict[int, int]]] = {}
+        path = "w:abstractNum"
+        for name, definition in children_with(root, path, "abstractNumId"):
+            levels = _levels(definition, "w:lvl")
+            definitions[name] = (levels, value(definition, "w:numStyleLink"), {})
         lists = dict(children_with(root, "w:num", "numId"))
         self._lists: dict[str, _List] = {}
         for number, list_element in lists.items():
@@ -116,12 +113,11 @@ class Lists:
         levels, starts, counted = self._lists[number]
         level = _level_of_style(levels, style, level)
         at = levels.get(level, _Level())
-        if level in starts:
-            counted[level] = starts.pop(level)
-        else:
-            counted[level] = counted[level] + 1 if level in counted else at.start
+        _count(counted, starts, level, at.start)
         for deeper in range(level + 1, LAST_LEVEL + 1):
-            after = levels[deeper].restarts_after if deeper in levels else None
+            after = None
+            if deeper in levels:
+                after = levels[deeper].restarts_after
             if after is None or level < after:
                 counted.pop(deeper, None)
         if at.format == "bullet":
@@ -133,10 +129,24 @@ class Lists:
         def shown(place: re.Match[str]) -> str:
             of = int(place[1]) - 1
             other = levels.get(of, _Level())
-            form = "1" if at.only_digits else _FORMS.get(other.format, "1")
+            form = _FORMS.get(other.format, "1")
+            if at.only_digits:
+                form = "1"
             if not form:
                 return ""
             return numeral(counted.get(of, other.start), form, repeated=True)
 
         text = _PLACE.sub(shown, text)[:_LONGEST_LABEL].strip()
         return f"{text} " if text else ""
+
+
+def _count(
+    counted: dict[int, int], starts: dict[int, int], level: int, start: int
+) -> None:
+    """Count an item of a level, whose first has the number ``start``."""
+    if level in starts:
+        counted[level] = starts.pop(level)
+    elif level in counted:
+        counted[level] += 1
+    else:
+        counted[level] = start

@@ -57,11 +57,10 @@ class Styles:
     """The styles of a document, from its styles part."""
 
     def __init__(self, root: Element) -> None:
-        self._all = {
-            name: _style(style_element)
-            for name, style_element in children_with(root, "w:style", "styleId")
-            if name
-        }
+        self._all: dict[str, Style] = {}
+        for name, style_element in children_with(root, "w:style", "styleId"):
+            if name:
+                self._all[name] = _style(style_element)
         self.of = lru_cache(_MOST_KEPT)(self._of)
 
     def _of(self, name: str) -> Style:

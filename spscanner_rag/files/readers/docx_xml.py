@@ -19,7 +19,9 @@ def word(tag: object) -> str:
     """
     qualified = str(tag)  # lxml gives functions as tags of comments
     prefix = f"{{{WORD}}}"
-    return qualified.removeprefix(prefix) if qualified.startswith(prefix) else ""
+    if not qualified.startswith(prefix):
+        return ""
+    return qualified.removeprefix(prefix)
 
 
 def attribute(element: Element, name: str, path: str = ".") -> str:
@@ -27,8 +29,17 @@ def attribute(element: Element, name: str, path: str = ".") -> str:
 
     Empty if there is none.
     """
-    target = None if element is None else element.find(path, NAMES)
-    return "" if target is None else str(target.get(f"{{{WORD}}}{name}", ""))
+    target = _found(element, path)
+    if target is None:
+        return ""
+    return str(target.get(f"{{{WORD}}}{name}", ""))
+
+
+def _found(element: Element, path: str) -> Element:
+    """The element at a path below another; None if either is missing."""
+    if element is None:
+        return None
+    return element.find(path, NAMES)
 
 
 def value(element: Element, path: str = ".") -> str:
@@ -41,8 +52,10 @@ def properties(element: Element, path: str) -> dict[str, Element]:
 
     They are found in one pass, because a document has hundreds of thousands.
     """
-    target = None if element is None else element.find(path, NAMES)
-    return {} if target is None else {word(child.tag): child for child in target}
+    target = _found(element, path)
+    if target is None:
+        return {}
+    return {word(child.tag): child for child in target}
 
 
 def switched(text: str) -> bool:
@@ -55,5 +68,7 @@ def is_on(element: Element, path: str, default: bool = False) -> bool:
 
     ``default`` if it is missing.
     """
-    switch = None if element is None else element.find(path, NAMES)
-    return default if switch is None else switched(attribute(switch, "val"))
+    switch = _found(element, path)
+    if switch is None:
+        return default
+    return switched(attribute(switch, "val"))
