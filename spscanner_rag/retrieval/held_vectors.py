@@ -88,7 +88,10 @@ class HeldVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "HeldVectors":
-        """Restore vectors; ``ValueError`` for arrays that do not fit together."""
+        """Restore vectors.
+
+        ``ValueError`` for arrays that do not fit together.
+        """
         return cls(vectors_from_arrays(arrays))
 
     def _encoded(self) -> EncodedTexts:
