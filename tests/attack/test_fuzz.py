@@ -1,9 +1,12 @@
-"""A search for inputs that break a promise: files, and entries of the cache.
+"""A search for inputs that break a promise: files, entries of the cache, model folders.
 
 Each input that Hypothesis draws has a bound of time (the deadline) and one of memory
 (the attempt). The draws are the same in every run; in all they take a minute or two.
 """
 
+import json
+import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
+from spscanner_rag import Scanner
 from spscanner_rag.apps.cache import ReadCache
 from spscanner_rag.apps.cache.entries import EntryFolder
+from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
+from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.files import read
 from spscanner_rag.files.reading import read_bytes
@@ -29,6 +36,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 IN_PROCESS = sorted(shape for shape in SHAPES if not shape.startswith("pdf"))
 PAGE = "<h1>Treaty</h1><p>Anne signed it.</p><ul><li>One ship was lost.</li></ul>"
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
 CHANGES = st.lists(
     st.tuples(
         st.floats(0, 1, exclude_max=True),  # where
@@ -131,3 +150,109 @@ def test_any_entry_is_used_as_it_was_or_made_again(
 ) -> None:
     (tmp_path / "page.html").write_text(PAGE)
     fuzz_an_entry(attempt, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def model_folder(
+    tiny_checkpoint: Path,
+    encoder_file: EncoderFile,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A checkpoint with an encoder, without digests, which would find every change."""
+    own = load_checkpoint(tiny_checkpoint, device="cpu")
+    folder = tmp_path_factory.mktemp("models") / "model"
+    save_checkpoint(
+        folder,
+        own.model,
+        replace(own.settings, meaning=MeaningWeights()),
+        own.tokenizer,
+        word_vectors=own.word_vectors,
+        encoder=encoder_file,
+    )
+    config = json.loads((folder / "config.json").read_text())
+    del config["spscanner"]["sha256"]
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def places_in(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value in JSON, but to few of a long list or object."""
+    places = [place] if place else []
+    if isinstance(value, dict):
+        for key in list(value)[:12]:
+            places += places_in(value[key], (*place, key))
+    elif isinstance(value, list):
+        for number in range(min(len(value), 3)):
+            places += places_in(value[number], (*place, number))
+    return places
+
+
+def with_value(content: Any, place: tuple[Any, ...], value: Any) -> None:
+    """Put a value into JSON."""
+    for key in place[:-1]:
+        content = content[key]
+    content[place[-1]] = value
+
+
+def changed_json(
+    data: bytes, share: float, value: object, copies_from: float | None
+) -> bytes:
+    """JSON with one value replaced, by any other or by a part of itself."""
+    content = json.loads(data)
+    places = places_in(content)
+    if copies_from is not None:
+        value = content
+        for key in places[int(copies_from * len(places))]:
+            value = value[key]
+        value = json.loads(json.dumps(value))
+    with_value(content, places[int(share * len(places))], value)
+    return json.dumps(content).encode()
+
+
+SHARES = st.floats(0, 1, exclude_max=True)
+
+
+@bounded(100)
+@given(
+    name=st.sampled_from(["config.json", "tokenizer.json", "tensors", "encoder"]),
+    share=SHARES,
+    value=ANYTHING,
+    copies_from=st.none() | SHARES,
+    changes=CHANGES,
+)
+def fuzz_a_model(
+    attempt: Attempt,
+    source: Path,
+    folder: Path,
+    name: str,
+    share: float,
+    value: object,
+    copies_from: float | None,
+    changes: list[tuple[float, int, bytes, int]],
+) -> None:
+    shutil.copytree(source, folder)
+    file = folder / {
+        "tensors": "model.safetensors",
+        "encoder": "encoder.safetensors",
+    }.get(name, name)
+    data = file.read_bytes()
+    if name.endswith(".json"):
+        file.write_bytes(changed_json(data, share, value, copies_from))
+    else:
+        file.write_bytes(changed(data, changes))
+    try:
+        with attempt("fuzz: model folders"):
+            try:
+                scanner = Scanner.from_pretrained(folder, device="cpu", dtype="float32")
+                result = scanner.scan("Who left?", "It rained. The keeper left.")
+                assert np.isfinite(result.logits).all()
+            except CheckpointError as error:
+                assert_one_line(str(error), folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_any_model_folder_is_read_or_refused(
+    attempt: Attempt, model_folder: Path, tmp_path: Path
+) -> None:
+    fuzz_a_model(attempt, model_folder, tmp_path / "changed")
