@@ -19,6 +19,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.mcp import Library, create_server
 from tests.apps.mcp.conftest import KEEPER, Agent
 from tests.apps.serving.conftest import running
+from tests.text.test_framing import INVISIBLE
 
 Attempt = Callable[[str], AbstractContextManager[None]]
 
@@ -88,7 +89,7 @@ def _check(answer: str) -> None:
     assert "root:" not in answer
     assert "Traceback" not in answer
     assert "pydantic" not in answer
-    assert answer.replace("\n", "").isprintable()
+    assert not INVISIBLE.search(answer)
     assert "](" not in answer
 
 

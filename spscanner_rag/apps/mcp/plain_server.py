@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from spscanner_rag.text.escaping import one_line
+from spscanner_rag.text.framing import inert
 
 _VALUE_CHARACTERS = 60  # that a message repeats
 
@@ -61,7 +62,7 @@ def plain_message(error: ValidationError) -> str:
         message = f"{place}: got {_shown(first['input'])}; expected it to {expected}"
     if others:
         message += f" (and {len(others)} more)"
-    return one_line(message)
+    return inert(one_line(message))
 
 
 def _shown(value: object) -> str:

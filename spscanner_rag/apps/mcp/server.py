@@ -17,6 +17,7 @@ from spscanner_rag.apps.mcp.plain_server import PlainServer
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.escaping import one_line
+from spscanner_rag.text.framing import inert
 
 
 def create_server(library: Library) -> PlainServer:
@@ -61,7 +62,7 @@ def _answering(
         except RefusedError as error:
             raise ToolError(error.detail) from error
         except (ValueError, ImportError, ScanCancelled) as error:
-            raise ToolError(one_line(str(error))) from error
+            raise ToolError(inert(one_line(str(error)))) from error
         content = TextContent(type="text", text=text)
         return CallToolResult(content=[content], structured_content=json.loads(text))
 
