@@ -16,6 +16,7 @@ KINDS = {
     "attack/*": "a hostile input goes through many modules",
     "docs/*": "what is tested are pages, not modules",
     "examples/*": "what is tested are scripts and notebooks of examples/",
+    "files/test_nothing_lost.py": "one rule over all readers",
     "*_browser.py": "a page in a browser, with its style and script",
     "*/test_api.py": "what a room hands to other rooms",
     "*/test_browser.py": "a page in a browser, with its style and script",

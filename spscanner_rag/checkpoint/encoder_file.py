@@ -32,7 +32,7 @@ from spscanner_rag.checkpoint.tensor_files import (
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
 from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.encoder.token_encoder import TokenEncoder, check_fit
 from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
 
 _POOLING: Final = "1_Pooling/config.json"
@@ -44,6 +44,8 @@ CROSS: Final = "cross."
 SENTENCE_SCAN: Final = "sentence_scan."
 HEAD: Final = "head"
 WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
+_LARGEST_INT8: Final = 128
+_LARGEST_LOG_SCALE: Final = 20.0  # of a cosine; its exponential is 5e8
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
 
 
@@ -136,6 +138,7 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
             raise ValueError(f"its config is {config!r:.60}; expected an object")
         shape = BertShape.from_dict(config)
         tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
+        check_fit(tokenizer, shape)
         first_token = bool(json.loads(description.get("first_token", "false")))
         cross = _taken_out(tensors, CROSS)
         sentence_scan = _taken_out(tensors, SENTENCE_SCAN)
@@ -143,6 +146,7 @@ def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, s
     _verify(tensors, shape.tensors(), path)
     if cross:
         _verify(cross, cross_tensors(shape), path)
+        _refuse_large_scale(cross[HEAD], path)
     encoder = EncoderFile(
         shape,
         tensors,
@@ -173,6 +177,9 @@ def find_encoder(
         "; pass another kind of model as an object of LangChain or LlamaIndex",
     ):
         shape = BertShape.from_dict(read_json(path / CONFIG))
+    tokenizer = read_tokenizer(path / TOKENIZER)
+    with faults_of(path / TOKENIZER):
+        check_fit(tokenizer, shape)
     headers = read_headers(path, lambda stored: stored.removeprefix("bert."))
     wanted = {
         stored: header
@@ -187,7 +194,7 @@ def find_encoder(
     encoder = EncoderFile(
         shape,
         dict(read_tensors(wanted, device="cpu", dtype=torch.float32)),
-        read_tokenizer(path / TOKENIZER),
+        tokenizer,
         prefix if isinstance(prefix, str) and len(prefix) <= 1000 else "",
         pooling.get("pooling_mode_cls_token")
         is True,  # else sentence-transformers takes the mean of all
@@ -230,8 +237,21 @@ def _verify(
                     f"{where} is int8 without scales of shape {sizes}: {_AGAIN}"
                 )
             checked = scale
+            if scale.is_floating_point():
+                # the size of the largest weight that may be restored
+                checked = scale.float() * _LARGEST_INT8
         if not checked.is_floating_point():
             raise CheckpointError(
                 f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}"
             )
         refuse_absurd(checked.float(), where, torch.float32)
+
+
+def _refuse_large_scale(head: torch.Tensor, path: Path) -> None:
+    """Refuse a head whose logits would not be finite."""
+    log_scale = float(head[-2])
+    if log_scale > _LARGEST_LOG_SCALE:
+        raise CheckpointError(
+            f"{path}: tensor {CROSS}{HEAD} has {log_scale:.3g} as the logarithm of a"
+            f" scale; expected at most {_LARGEST_LOG_SCALE:.0f}: {_AGAIN}"
+        )

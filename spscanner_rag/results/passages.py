@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from spscanner_rag.results.citations import place_of_names
 from spscanner_rag.results.excerpts import quoted_excerpt
+from spscanner_rag.results.place_names import place_of_names
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -29,6 +29,7 @@ from spscanner_rag.retrieval.model_budget import Prompt
 from spscanner_rag.retrieval.scorer_choice import ScorerChoice
 from spscanner_rag.retrieval.search import ReturnNodes, SentenceSearch
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Read
 from spscanner_rag.text.token_counts import budget_counter
 
 
@@ -63,6 +64,10 @@ class _ModelFields(BaseModel):
     dtype: str = "auto"
     """"float32", "bfloat16", or "auto": bfloat16 where the hardware multiplies it
     natively and faster."""
+
+    read: SkipValidation[Read] = "auto"
+    """What is read of a text, as for `Scanner.scan`: "all", a share from 0 to 1 around
+    the likeliest sentences, or "auto", what loses nothing."""
 
     model_kwargs: dict[str, Any] = Field(default_factory=dict, repr=False)
     """Further arguments of `Scanner.from_pretrained`.

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +67,37 @@ def _save(file: Path, tensors: dict[str, torch.Tensor], **changed: str) -> None:
     save_file(tensors, file, metadata=metadata | changed)
 
 
+SCALES = "embeddings.word_embeddings.weight.scale"
+
+
+def with_scales(file: Path, scale: float) -> None:
+    """Give the words other scales."""
+    tensors = load_file(file)
+    _save(file, tensors | {SCALES: torch.full_like(tensors[SCALES], scale)})
+
+
+def with_id(file: Path, number: int) -> None:
+    """Give the last word of the tokenizer another id."""
+    encoder, _ = read_encoder(file)
+    tokenizer = json.loads(encoder.tokenizer.to_str())
+    words = tokenizer["model"]["vocab"]
+    words[max(words, key=words.get)] = number
+    _save(file, load_file(file), tokenizer=json.dumps(tokenizer))
+
+
+def with_size(file: Path, name: str, size: int) -> None:
+    """State another size, and cut the tensor that has it."""
+    tensors = load_file(file)
+    encoder, _ = read_encoder(file)
+    for tensor, shape in encoder.shape.tensors().items():
+        if shape[0] == getattr(encoder.shape, name):
+            for part in (tensor, f"{tensor}.scale"):
+                if part in tensors:
+                    tensors[part] = tensors[part][:size].clone()
+    config = asdict(encoder.shape) | {"model_type": "bert", name: size}
+    _save(file, tensors, config=json.dumps(config))
+
+
 DAMAGES = {
     "truncated": lambda file: file.write_bytes(file.read_bytes()[:-100]),
     "no tensor": lambda file: without(file, "embeddings.LayerNorm.weight"),
@@ -83,6 +114,22 @@ DAMAGES = {
     "huge sizes": lambda file: _save(
         file, load_file(file), config='{"model_type": "bert", "hidden_size": 1e9}'
     ),
+    "scales not finite": lambda file: with_scales(file, float("nan")),
+    "infinite scales": lambda file: with_scales(file, float("inf")),
+    "huge scales": lambda file: with_scales(file, 10_000.0),
+    "scales as whole numbers": lambda file: _save(
+        file, load_file(file) | {SCALES: load_file(file)[SCALES].int()}
+    ),
+    "scales of one row": lambda file: _save(
+        file, load_file(file) | {SCALES: load_file(file)[SCALES][:1].clone()}
+    ),
+    "scales of another shape": lambda file: _save(
+        file, load_file(file) | {SCALES: load_file(file)[SCALES].flatten()}
+    ),
+    "ids beyond the vocabulary": lambda file: with_id(file, 10**6),
+    "ids of more than 31 bits": lambda file: with_id(file, 2**32 - 1),
+    "two positions": lambda file: with_size(file, "max_position_embeddings", 2),
+    "fewer words than the tokenizer": lambda file: with_size(file, "vocab_size", 9),
     "no tokenizer": lambda file: _save(file, load_file(file), tokenizer="{"),
 }
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.results.citations import place_of_names
+from spscanner_rag.results.place_names import place_of_names
 from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.text.blocks import Block
 from tests.text.test_framing import HEADS, INVISIBLE, MARKUP
