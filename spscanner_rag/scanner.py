@@ -127,7 +127,6 @@ class Scanner(Scorer):
         if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
-        self.read = self._checked_read(read)
         self.segment_tokens = min(
             segment_tokens or default_segment_tokens(self.device.type, model.config),
             model.kernels.most_tokens(model.config),
@@ -137,6 +136,7 @@ class Scanner(Scorer):
         if segmenter == "reference":
             segmenter = reference_segmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
+        self.read = self._checked_read(read)
         self._prepares_for = _Preparing()
         self.pipeline = Pipeline(
             model,
@@ -595,7 +595,7 @@ class Scanner(Scorer):
 
     def _checked_read(self, read: Read) -> Read:
         checked = check_read(read)
-        if self.checkpoint.sentence_scan is None:
+        if self.reading.sentence_scan is None:
             refuse_share(checked, self.checkpoint.source)
         return checked
 

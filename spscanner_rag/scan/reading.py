@@ -62,13 +62,16 @@ class Reading:
         """Return a checkpoint's reading, with its own segmenter by default."""
         if segmenter is None or isinstance(segmenter, str):
             segmenter = SentenceSegmenter()
+        sentence_scan = None
+        if checkpoint.meaning is not None:
+            sentence_scan = checkpoint.sentence_scan
         return cls(
             checkpoint.tokenizer,
             segmenter,
             checkpoint.settings,
             checkpoint.word_vectors,
             checkpoint.meaning,
-            checkpoint.sentence_scan,
+            sentence_scan,
         )
 
     @property
