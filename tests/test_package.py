@@ -418,7 +418,7 @@ def test_the_way_of_one_document_names_what_exists() -> None:
 
 def test_where_to_add_names_what_stands_in_the_files() -> None:
     bullets = re.split(r"^- ", section("Where to add"), flags=re.MULTILINE)[1:]
-    assert len(bullets) == 5
+    assert len(bullets) == 6
     for bullet in bullets:
         files = re.findall(r"`(spscanner_(?:rag|lab)/[\w/]+\.py)`", bullet)
         code = "\n".join(

@@ -65,5 +65,6 @@ def _parts_of(unseen: Sequence[str]) -> "list[UnseenDocuments]":
     for pair in unseen:
         encoder, _, file = pair.rpartition("=")
         documents = list(read_documents([Path(file)]))
-        parts.append(UnseenDocuments(Path(encoder) if encoder else None, documents))
+        path = Path(encoder) if encoder else None
+        parts.append(UnseenDocuments(path, documents, Path(file)))
     return parts

@@ -15,7 +15,7 @@ from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import Notify
 from spscanner_lab.training.meaning_scores import ScoredQuestion, score_questions
 from spscanner_lab.training.meaning_weights import fitted_weights
-from spscanner_lab.training.model_card import write_model_card
+from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_lab.training.sentence_scan import (
     ScanExample,
     ScanNumbers,
@@ -23,12 +23,13 @@ from spscanner_lab.training.sentence_scan import (
     train_sentence_scan,
 )
 from spscanner_rag.checkpoint.encoder_file import find_encoder
-from spscanner_rag.checkpoint.file_names import ENCODER
+from spscanner_rag.checkpoint.file_names import ENCODER, FILES
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.sentence_scan import SentenceScan
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.system.outputs import check_results_folder
 
 
 class UnseenDocuments(NamedTuple):
@@ -36,6 +37,7 @@ class UnseenDocuments(NamedTuple):
 
     encoder: Path | None  # its checkpoint's folder, or its file; None: the base's own
     documents: Sequence[Document]
+    file: Path  # that they were read from
 
 
 def put_scan_into_checkpoint(
@@ -70,8 +72,14 @@ def put_scan_into_checkpoint(
     Raises
     ------
     ValueError
-        If the base has no encoder, or no question has evidence.
+        If the base has no encoder, no question has evidence, or a file that is read
+        would be replaced.
     """
+    inputs: list[str | Path] = [part.file for part in parts]
+    inputs += [part.encoder for part in parts if part.encoder is not None]
+    if base is not None:
+        inputs.append(base)
+    check_results_folder(out, [*FILES, MODEL_CARD], inputs)
     scanner = Scanner.from_pretrained(base, dtype="float32", device="cpu")
     meaning = scanner.meaning
     if meaning is None or not scanner.checkpoint.settings.soft:

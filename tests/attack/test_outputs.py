@@ -113,6 +113,11 @@ TRIES = {
         ["encoder", "--data", "rows.jsonl", "--base", "model", "--model", "model",
          "--out", "model"],
     ],
+    "sentence-scan": [
+        ["sentence-scan", "--unseen", "rows.jsonl", "--base", "model",
+         "--out", "model"],
+        ["sentence-scan", "--unseen", "model=rows.jsonl", "--out", "model"],
+    ],
     "synthesize": [
         ["synthesize", "out/train.jsonl", "--out", "out"],
         ["synthesize", "to-train.jsonl", "--out", "out"],

@@ -54,6 +54,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
     settings: dict[str, Any] = {
         "model": "some/folder",
         "backend": "torch",
+        "read": "auto",
         "model_kwargs": {"local_files_only": True, "revision": "main"},
         "top_n": 7,
         "threshold": 0.25,
