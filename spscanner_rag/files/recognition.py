@@ -98,7 +98,8 @@ def _unreadable(data: bytes) -> str | None:
     """Return what a file is if no reader reads it; None for text and unknown files."""
     if data.startswith(_ZIP):
         names = [name for name, file_format in FORMATS.items() if file_format.is_zip]
-        return f"a ZIP archive that is not a complete {' or '.join(names)}"
+        listed = f"{', '.join(names[:-1])} or {names[-1]}"
+        return f"a ZIP archive that is not a complete {listed}"
     for beginning, name in _UNREADABLE.items():
         if data.startswith(beginning):
             return name

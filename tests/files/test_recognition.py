@@ -39,6 +39,9 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
     sheet = io.BytesIO()
     with zipfile.ZipFile(sheet, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("notes.txt", "It rained.")
     for name, data, message in (
         (
             "a.txt",
@@ -64,7 +67,12 @@ def test_wrong_endings(tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
         (
             "a.xlsx",
             sheet.getvalue(),
-            "got a ZIP archive that is not a complete DOCX; expected "
+            "got a workbook that cannot be read .*; expected a complete file",
+        ),
+        (
+            "archive.xlsx",
+            other.getvalue(),
+            "got a ZIP archive that is not a complete DOCX, .* or ODT; expected "
             + formats_in_words(),
         ),
         (

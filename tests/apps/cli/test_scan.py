@@ -323,7 +323,8 @@ def test_bad_options_are_one_line(
     [
         ("empty.txt", b"", "got an empty file; expected text"),
         ("white.txt", b" \n", "got only white space"),
-        ("binary.bin", b"\x7fELF\0\0", "got binary data"),
+        ("binary.bin", b"\1ELF\0\0", "got binary data"),
+        ("program.bin", b"\x7fELF\0\0", "got a program; expected text"),
         (
             "latin1.txt",
             b"caf\xe9",
