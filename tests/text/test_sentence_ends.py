@@ -52,7 +52,7 @@ ENDS = {
     "a number at an end": (
         "See Fig. 4. |The pump is old. |He was number 42. |Nobody knew."
     ),
-    "bold leads": "**Danger.** |The lid is hot. |*Note.* |__Wait.__ |Then go.",
+    "bold leads": "**Danger.** The lid is hot. |*Note.* |__Wait.__ |Then go.",
     "a list": (
         "Do this:\n|- Open the lid. |Wait. |Look.\n|- Close it\n|The rest is easy. |Go."
     ),
