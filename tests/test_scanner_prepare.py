@@ -179,7 +179,7 @@ def test_it_knows_how_much_memory_it_takes(bundled: Scanner) -> None:
     tracemalloc.stop()
     assert 0.6 * taken < prepared.nbytes - len(text) < 1.4 * taken
     assert f"{prepared.nbytes:,} bytes" in repr(prepared)
-    assert prepared.n_tokens == bundled.scan("Who?", prepared).tokens_read
+    assert prepared.n_tokens == bundled.scan("Who?", prepared).n_tokens
 
 
 def test_another_scanner_refuses_it(

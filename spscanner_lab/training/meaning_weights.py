@@ -23,11 +23,8 @@ from spscanner_rag.text.folding import folded
 FIT_STEPS = 150
 FIT_RATE = 0.05
 
-# the factors of the scores before the fit, without and with a sentence scan
-_WITHOUT_SCAN = {"scanner": 0.3, "sentence": 20.0, "near": 0.0, "wide": 0.0}
-_WITH_SCAN = {"scanner": 0.1, "scan": 1.0}
-
-_NO_WEIGHTS = dict.fromkeys(("scanner", "sentence", "near", "wide", "scan"), 0.0)
+_FEATURES = ("scanner", "sentence", "near", "wide")
+_START = (0.3, 20.0, 0.0, 0.0)  # factors of the features, before the fit
 
 # by the identity of a question
 CrossLogits = Mapping[int, NDArray[np.float32]]
@@ -41,10 +38,9 @@ def fitted_weights(
 ) -> MeaningWeights:
     """Fit the weights of an encoder's cosines beside a scanner's logits.
 
-    If there is a cross-reader, its logits are weighed as well. With the calibrated
-    logits of a sentence scan, these take the place of the cosines. The weights minimize
-    the softmax loss of the relevant sentences, with equal weight for every source. They
-    are then scaled and shifted so that the sigmoid of a logit is the share of relevant
+    If there is a cross-reader, its logits are weighed as well. The weights minimize the
+    softmax loss of the relevant sentences, with equal weight for every source. They are
+    then scaled and shifted so that the sigmoid of a logit is the share of relevant
     sentences (Platt scaling). Raises ``ValueError`` if no sentence is relevant.
     """
     answered = [question for question in questions if question.is_answered]
@@ -60,7 +56,7 @@ def fitted_weights(
     cross_logits: dict[int, NDArray[np.float32]] = {}
     if cross is not None:
         for question in everything:
-            logits = _logits_of(question, weights)
+            logits = weights.logits(question.scanner, question.cosines)
             cross_logits[id(question)] = cross.logits(
                 folded(question.query), question.sentences, logits
             )
@@ -74,19 +70,22 @@ def _without_cross(
     start: MeaningWeights,
 ) -> MeaningWeights:
     """Calibrated weights for the scanner's logits and the encoder's cosines."""
-    factors = _WITHOUT_SCAN if answered[0].estimates is None else _WITH_SCAN
+    features = []
+    for name in _FEATURES:
+        features.append(MeaningWeights(**{"scanner": 0.0} | {name: 1.0}))
     columns = []
     for question in answered:
         scores = []
-        for name in factors:
-            alone = MeaningWeights(**{"scanner": 0.0} | {name: 1.0})
-            scores.append(_logits_of(question, alone))
+        for feature in features:
+            scores.append(feature.logits(question.scanner, question.cosines))
         columns.append(np.stack(scores, axis=1))
-    fitted = _least_loss(columns, answered, list(factors.values()))
-    by_name = dict(zip(factors, fitted, strict=True))
-    weights = replace(start, **_NO_WEIGHTS | by_name, bias=0.0, cross=0.0)
-    logits = [_logits_of(question, weights) for question in questions]
-    scale, shift = fit_platt(np.concatenate(logits), _relevant(questions))
+    factors = least_loss(columns, answered, _START)
+    by_name = dict(zip(_FEATURES, factors, strict=True))
+    weights = replace(start, **by_name, bias=0.0, cross=0.0)
+    logits = []
+    for question in questions:
+        logits.append(weights.logits(question.scanner, question.cosines))
+    scale, shift = fit_platt(np.concatenate(logits), relevant_of(questions))
     return _scaled(weights, scale, shift)
 
 
@@ -102,40 +101,32 @@ def _with_cross(
         question: ScoredQuestion,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         clipped = np.maximum(cross_logits[id(question)], LOWEST)
-        return _logits_of(question, weights), np.asarray(clipped, np.float32)
+        return (
+            weights.logits(question.scanner, question.cosines),
+            np.asarray(clipped, np.float32),
+        )
 
     columns = [np.stack(logits_of(question), axis=1) for question in answered]
-    factor, cross_factor = _least_loss(columns, answered, (1.0, 1.0))
+    factor, cross_factor = least_loss(columns, answered, (1.0, 1.0))
     sums = []
     for question in questions:
         logits, clipped = logits_of(question)
         sums.append(factor * logits + cross_factor * clipped)
-    scale, shift = fit_platt(np.concatenate(sums), _relevant(questions))
-    return replace(
-        _scaled(weights, scale * factor, shift),
-        cross=scale * cross_factor,
-        # the scan is calibrated as the weights were before the cross-reader
-        unread=scale * factor,
-        unread_bias=shift,
-    )
+    scale, shift = fit_platt(np.concatenate(sums), relevant_of(questions))
+    return replace(_scaled(weights, scale * factor, shift), cross=scale * cross_factor)
 
 
-def _logits_of(
-    question: ScoredQuestion, weights: MeaningWeights
-) -> NDArray[np.float32]:
-    return weights.logits(question.scanner, question.cosines, question.estimates)
-
-
-def _relevant(questions: Iterable[ScoredQuestion]) -> NDArray[np.bool_]:
+def relevant_of(questions: Iterable[ScoredQuestion]) -> NDArray[np.bool_]:
+    """Which of all questions' sentences are relevant, one after the other."""
     return np.concatenate([question.relevant for question in questions])
 
 
 def _scaled(weights: MeaningWeights, scale: float, shift: float) -> MeaningWeights:
-    scaled = {name: scale * getattr(weights, name) for name in _NO_WEIGHTS}
+    scaled = {name: scale * getattr(weights, name) for name in _FEATURES}
     return replace(weights, **scaled, bias=scale * weights.bias + shift)
 
 
-def _least_loss(
+def least_loss(
     columns: Sequence[NDArray[np.float32]],
     answered: Sequence[ScoredQuestion],
     start: Sequence[float],

@@ -22,13 +22,13 @@ from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.match import match_query
 from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
 from spscanner_rag.results.coverage import Spans, relevant_units
-from spscanner_rag.scan.reading import Reading
+from spscanner_rag.scan.reading import FEWEST_SCANNED, Reading
 from spscanner_rag.scan.sentence_features import N_FEATURES, sentence_features
 from spscanner_rag.text.folding import folded
 from spscanner_rag.text.sentence_marks import question_marks
 
 STRETCH_SHARE = 0.25  # of the examples that are cut to a stretch of their text
-SHORTEST_STRETCH = 30  # sentences
+SHORTEST_STRETCH = FEWEST_SCANNED  # sentences
 LONGEST_STRETCH = 400
 ANSWERED_SHARE = 0.8  # of the stretches that are laid around evidence
 BINARY_WEIGHT = 0.075  # of a sentence's own loss, beside the ranking's

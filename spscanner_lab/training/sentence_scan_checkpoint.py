@@ -14,8 +14,8 @@ from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import Notify
 from spscanner_lab.training.meaning_scores import ScoredQuestion, score_questions
-from spscanner_lab.training.meaning_weights import fitted_weights
 from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
+from spscanner_lab.training.scan_weights import fitted_scan_weights
 from spscanner_lab.training.sentence_scan import (
     ScanExample,
     ScanNumbers,
@@ -98,13 +98,13 @@ def put_scan_into_checkpoint(
             scanner.reading, encoder, trained, most_questions[0], numbers.seed
         )
     scan = train_sentence_scan(examples, numbers, notify)
-    questions, elsewhere = score_questions(
+    scored, _ = score_questions(
         _without_encoder(scanner), meaning, aside, most_questions[1], scan
     )
+    questions = [question for question in scored if question.estimates is not None]
     factor, shift = _platt_factors(questions)
     questions = _rescaled(questions, factor, shift)
-    elsewhere = _rescaled(elsewhere, factor, shift)
-    weights = fitted_weights(questions, meaning.weights, elsewhere, meaning.cross)
+    weights = fitted_scan_weights(questions, meaning.weights, meaning.cross)
     record = {
         "steps": numbers.steps,
         "seed": numbers.seed,

@@ -21,14 +21,17 @@ class MeaningWeights:
     """The weights of a sentence's scores in its logit.
 
     The object "spscanner.meaning" of ``config.json``. The logit is ``bias + scanner *
-    s + sentence * c + near * (n - c) + wide * (w - c) + scan * e``: s is the scanner's
-    own logit, e the sentence scan's, c the cosine of the question with the sentence, n
-    and w its mean over the sentences up to `NEAR` and `WIDE` away.
+    s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own logit,
+    c the cosine of the question with the sentence, n and w its mean over the sentences
+    up to `NEAR` and `WIDE` away. With the logit e of a sentence scan, it is ``scan_bias
+    + scan_scanner * s + scan * e``.
 
     Parameters
     ----------
-    scanner, sentence, near, wide, scan, bias : float
-        The weights of the formula.
+    scanner, sentence, near, wide, bias : float
+        The weights of the first formula.
+    scan, scan_scanner, scan_bias : float
+        The weights of the second.
     unread, unread_bias : float
         Turn the sentence scan's logit into that of a sentence which the scanner has not
         read.
@@ -62,7 +65,6 @@ class MeaningWeights:
     sentence: float = 0.0
     near: float = 0.0
     wide: float = 0.0
-    scan: float = 0.0
     cross: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
@@ -70,6 +72,9 @@ class MeaningWeights:
     deviation: float = 1.0
     answer_scale: float = 0.0
     answer_bias: float = 0.0
+    scan: float = 1.0
+    scan_scanner: float = 0.0
+    scan_bias: float = 0.0
     unread: float = 1.0
     unread_bias: float = 0.0
 
@@ -105,6 +110,9 @@ class MeaningWeights:
         estimates : array (sentences,), optional
             The logits of a sentence scan.
         """
+        if estimates is not None:
+            scanned = self.scan_scanner * scanner + self.scan * estimates
+            return np.asarray(self.scan_bias + scanned, np.float32)
         near = mean_of_neighbours(cosines, NEAR)
         wide = mean_of_neighbours(cosines, WIDE)
         added = (
@@ -112,8 +120,6 @@ class MeaningWeights:
             + self.near * (near - cosines)
             + self.wide * (wide - cosines)
         )
-        if estimates is not None:
-            added = added + self.scan * estimates
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
 
     def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -35,6 +35,11 @@ small the checkpoint's ``reanchor_tokens``: a very long question would otherwise
 multiply the work."""
 
 
+FEWEST_SCANNED = 30
+"""A sentence scan compares the sentences of a text, of which a short one has too few:
+its training reads no fewer."""
+
+
 def do_nothing() -> None:
     """Return at once: the step between two parts of a text that nobody watches."""
 
@@ -197,6 +202,10 @@ class Reading:
 
         return segment_blocks(text, watched(), cut_part)
 
+    def _scans(self, text: IndexedText) -> bool:
+        """Whether the sentence scan reads a text: one of its own training's lengths."""
+        return self.sentence_scan is not None and len(text.units) >= FEWEST_SCANNED
+
     def pair(
         self,
         query: str,
@@ -235,10 +244,11 @@ class Reading:
                 query, starts, ends, match.query_idf, match.language
             )
         estimates = None
-        if self.sentence_scan is not None and matched.cosines is not None:
+        if self._scans(text) and matched.cosines is not None:
             features = sentence_features(
                 matched.cosines, match.scores, text.marks, question_marks(query)
             )
+            assert self.sentence_scan is not None
             estimates = self.sentence_scan.logits(features)
         return replace(
             matched,

@@ -183,3 +183,69 @@ def test_cancelled_between_the_pieces_of_a_text(
     )
     with pytest.raises(ScanCancelled, match="cancelled after 0 of 0 tokens"):
         next(run)
+
+
+LONG_TEXT = " ".join(
+    f"The {name} of house {number} counted {number + 3} boats in the harbour."
+    for number in range(160)
+    for name in ("keeper", "widow", "pilot")
+)
+
+
+def test_a_share_of_a_long_text_is_read(bundled: Scanner) -> None:
+    cut = LONG_TEXT.index("The keeper of house 80")
+    fact = "Ann Byrne signed the treaty at dawn."
+    document = bundled.prepare(f"{LONG_TEXT[:cut]}{fact} {LONG_TEXT[cut:]}")
+    question = "Who signed the treaty?"
+    everything = bundled.scan(question, document, read="all")
+    assert everything.tokens_read == everything.n_tokens == document.n_tokens
+    for read, share in (("auto", 0.2), (0.1, 0.1), (0, 0.0)):
+        result = bundled.scan(question, document, read=read)
+        assert result.tokens_read is not None
+        assert 0.8 * share <= result.tokens_read / document.n_tokens <= share
+        assert len(result.logits) == len(everything.logits)
+        assert np.isfinite(result.logits).all()
+        assert result.select(top_k=1)[0].text == fact
+
+
+def test_texts_of_a_collection_share_what_is_read(bundled: Scanner) -> None:
+    cut = LONG_TEXT.index("The keeper of house 80")
+    texts = [LONG_TEXT[:cut], LONG_TEXT[cut:]]
+    question = "How many boats did the widow of house 150 count?"
+    ranked = bundled.rank(question, texts)
+    assert ranked[0].text == texts[1]
+    n_tokens = sum(document.result.n_tokens or 0 for document in ranked)
+    n_read = sum(document.result.tokens_read or 0 for document in ranked)
+    assert 0.15 * n_tokens < n_read <= 0.2 * n_tokens
+
+
+def test_a_short_text_is_scored_without_the_scan(bundled: Scanner) -> None:
+    everything = bundled.scan(QUERY, TEXT, read="all")
+    assert bundled.scan(QUERY, TEXT, read=0).logits.tolist() == (
+        everything.logits.tolist()
+    )
+
+
+def test_a_scanner_reads_as_it_was_told(bundled: Scanner) -> None:
+    document = bundled.prepare(LONG_TEXT)
+    scanner = bundled.with_read(0)
+    assert scanner.scan(QUERY, document).tokens_read == 0
+    assert scanner.scan(QUERY, document, read="all").tokens_read == document.n_tokens
+    assert bundled.scan(QUERY, document).tokens_read != 0
+    (scores,) = scanner.score_prepared(QUERY, [document])
+    expected = scanner.scan(QUERY, document).logits
+    assert scores.logits.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("read", [-0.1, 1.5, "half", float("nan")])
+def test_another_share_is_refused(bundled: Scanner, read: Any) -> None:
+    with pytest.raises(ValueError, match='expected "auto", "all" or a share from 0'):
+        bundled.scan(QUERY, TEXT, read=read)
+
+
+def test_a_share_needs_a_sentence_scan(tiny_scanner: Scanner) -> None:
+    with pytest.raises(ValueError, match="has no sentence scan to choose"):
+        tiny_scanner.scan(QUERY, TEXT, read=0.5)
+    with pytest.raises(ValueError, match="has no sentence scan to choose"):
+        tiny_scanner.with_read(0)
+    assert tiny_scanner.scan(QUERY, TEXT, read=1).n_tokens
