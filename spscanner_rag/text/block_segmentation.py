@@ -132,7 +132,7 @@ class _UnitCollector:
         self.units: list[Unit] = []
         self.waiting_start = 0  # all text before this offset is in a unit
         self.waiting_end = 0
-        self.waiting_header = -1  # start of the header that waits, or was just read
+        self.waiting_header = -1  # start of the header that waits
 
     def add_block(self, block: Block) -> None:
         """Add a block after all that was added before."""
@@ -206,8 +206,9 @@ class _UnitCollector:
             self.units.append(Unit(start, end, read_before + self.text[start:end]))
             self.waiting_start = end
             header_before = header
-        # The row after a row that names the columns has just read it.
-        self.waiting_header = block.start if block.kind == "row" else -1
+        # A row that names the columns is a unit of its own: the next one reads it
+        # again, for scorers that take units one by one.
+        self.waiting_header = -1
 
     def _header_to_read(self, block: Block, span: tuple[int, int]) -> str:
         """As much of a block's header as its other parts read again."""

@@ -170,10 +170,12 @@ He came in spring.
 ROWS = BM25().units_of(TABLES.text, TABLES.blocks)
 READ = [
     "# Prices It rained in the harbour.",
-    "| town | toll | |------|------| | Lyme | 7 |",
+    "| town | toll | |------|------|",
+    "| town | toll | | Lyme | 7 |",
     "| town | toll | | Bath | 9 |",
     "## Guests He came in spring.",
-    "| town | guests | |--------| | Lyme | 8 |",
+    "| town | guests | |------|--------|",
+    "| town | guests | | Lyme | 8 |",
 ]
 
 
@@ -192,7 +194,7 @@ def test_a_unit_has_its_headings_and_its_header() -> None:
 
 def test_rows_are_found_by_the_header_of_their_table() -> None:
     scores = BM25().score_units("Which toll is paid?", TABLES.text, ROWS)
-    assert (scores > -1).tolist() == [False, True, True, False, False]
+    assert (scores > -1).tolist() == [False, True, True, True, *[False] * 3]
     assert list(map(words, Dense(letters).passages_of(TABLES.text, ROWS))) == list(
         map(words, READ)
     )

@@ -40,7 +40,7 @@ def test_a_row_is_read_with_its_header() -> None:
     assert shown(text) == [
         ("Before.", "Before.\n\n"),
         ("| Item | Price |\n|---|---|", "| Item | Price |\n|---|---|"),
-        ("| Nut | 3 |", "\n| Nut | 3 |"),
+        ("| Nut | 3 |", "\n| Item | Price |\n| Nut | 3 |"),
         ("| Bolt | 4 |", "\n| Item | Price |\n| Bolt | 4 |"),
         ("After.", "\n\nAfter."),
     ]
