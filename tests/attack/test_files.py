@@ -106,11 +106,7 @@ def test_a_pdf_ends_when_its_time_ends(attempt: Attempt) -> None:
         began = time.monotonic()
         # on a slow machine no page is read in time
         with contextlib.suppress(ValueError):
-            assert (
-                "read "
-                in read_bytes(
-                    "a.pdf", pdf_of_equal_pages(4_000, 2_000), seconds=1.5
-                ).notes[-1]
-            )
+            long = read_bytes("a.pdf", pdf_of_equal_pages(4_000, 2_000), seconds=1.5)
+            assert long.notes[0].startswith("read ")
         assert time.monotonic() - began < 60
         assert read_bytes("a.pdf", pdf_of_equal_pages(2, 2)).text.count("Hello.") == 4

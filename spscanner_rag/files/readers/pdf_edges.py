@@ -145,13 +145,14 @@ def _says_something(title: str) -> bool:
 
 
 def _in_words(pages: Sequence[int]) -> str:
-    """Numbers of pages for a note.
+    """Numbers of pages, increasing, for a note; each counts once.
 
     Examples
     --------
-    >>> _in_words([1, 2, 3]), _in_words([1, 3, 5])
+    >>> _in_words([1, 1, 2, 3]), _in_words([1, 3, 5])
     ('pages 1 to 3', '3 pages from 1 to 5')
     """
+    pages = list(dict.fromkeys(pages))
     if len(pages) == 1:
         return f"page {pages[0]}"
     if pages[-1] - pages[0] == len(pages) - 1:
