@@ -3,12 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spscanner_rag.system.version import __version__
+
 if TYPE_CHECKING:
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
     from spscanner_rag.scan.prepared_document import PreparedDocument
     from spscanner_rag.scanner import Scanner
 
-__version__ = "0.1.0"
 __all__ = [
     "Passage",
     "PreparedDocument",

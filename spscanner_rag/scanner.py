@@ -139,11 +139,7 @@ class Scanner(Scorer):
         self.read = self._checked_read(read)
         self._prepares_for = _Preparing()
         self.pipeline = Pipeline(
-            model,
-            self.reading,
-            self.window_tokens,
-            self.segment_tokens,
-            checkpoint.source,
+            model, self.reading, self.window_tokens, self.segment_tokens
         )
 
     @classmethod
@@ -443,7 +439,7 @@ class Scanner(Scorer):
     ) -> list[ScanResult]:
         # from the tokenizer, so that results do not keep the model in memory
         counter = token_counter(self.checkpoint.tokenizer)
-        read = self.read if read is None else check_read(read)
+        read = self.read if read is None else self._checked_read(read)
         scored_texts = self.pipeline.run(requests, meter, collection, together, read)
         return [scored.result(counter) for scored in scored_texts]
 

@@ -58,6 +58,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 def measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Rows for every ``read``, and for a vector store."""
     from spscanner_lab.evidence.questions import read_documents
+    from spscanner_rag.apps.cli.model_options import read_of
     from spscanner_rag.scanner import Scanner
     from spscanner_rag.system.threads import use_threads
 
@@ -65,22 +66,13 @@ def measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     scanner = Scanner.from_pretrained(
         arguments.model, device="cpu", threads=arguments.threads
     )
-    reads = [_read_option(value) for value in arguments.read]
+    reads = [read_of(value) for value in arguments.read]
     text = arguments.text.read_text(encoding="utf-8")
     rows: dict[str, object] = _seconds(scanner, text, reads, arguments.repeats)
     if arguments.data:
         documents = list(read_documents(arguments.data))
         rows |= _recalls(scanner, documents, reads, arguments.questions)
     return rows, True
-
-
-def _read_option(value: str) -> "Read":
-    from spscanner_rag.scorers import check_read
-
-    try:
-        return check_read(float(value))
-    except ValueError:
-        return check_read(value)
 
 
 def _seconds(

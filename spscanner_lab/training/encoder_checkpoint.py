@@ -18,10 +18,11 @@ from spscanner_lab.training.encoder_data import Source, read_sources
 from spscanner_lab.training.finetuning import Finetuning
 from spscanner_lab.training.meaning_scores import score_questions
 from spscanner_lab.training.meaning_weights import fitted_weights
-from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
+from spscanner_lab.training.model_card import MODEL_CARD
+from spscanner_lab.training.saved_encoder import save_with_encoder
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
 from spscanner_rag.checkpoint.file_names import FILES
-from spscanner_rag.checkpoint.save import quantized, save_checkpoint
+from spscanner_rag.checkpoint.save import quantized
 from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
@@ -101,17 +102,7 @@ def put_into_checkpoint(
     checkpoint = scanner.checkpoint
     training = checkpoint.settings.training | {"encoder": record}
     settings = replace(checkpoint.settings, meaning=weights, training=training)
-    save_checkpoint(
-        out,
-        checkpoint.model,
-        settings,
-        checkpoint.tokenizer,
-        torch.bfloat16,
-        word_vectors=checkpoint.word_vectors,
-        encoder=file,
-    )
-    if "stage" in training:
-        write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
+    save_with_encoder(out, checkpoint, settings, file)
     for state in _STATES:
         shutil.rmtree(out / state, ignore_errors=True)
     notify(f"{out}: weights {weights}")

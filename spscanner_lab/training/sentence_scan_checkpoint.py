@@ -14,7 +14,8 @@ from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import Notify
 from spscanner_lab.training.meaning_scores import ScoredQuestion, score_questions
-from spscanner_lab.training.model_card import MODEL_CARD, write_model_card
+from spscanner_lab.training.model_card import MODEL_CARD
+from spscanner_lab.training.saved_encoder import save_with_encoder
 from spscanner_lab.training.scan_weights import fitted_scan_weights
 from spscanner_lab.training.sentence_scan import (
     ScanExample,
@@ -24,7 +25,6 @@ from spscanner_lab.training.sentence_scan import (
 )
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.file_names import ENCODER, FILES
-from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.sentence_scan import SentenceScan
@@ -172,14 +172,5 @@ def _save(
         sentence_scan=scan.shape,
         training=training,
     )
-    save_checkpoint(
-        out,
-        checkpoint.model,
-        settings,
-        checkpoint.tokenizer,
-        torch.bfloat16,
-        word_vectors=checkpoint.word_vectors,
-        encoder=checkpoint.encoder_file._replace(sentence_scan=scan.state_dict()),
-    )
-    if "stage" in training:
-        write_model_card(out, checkpoint.model, settings, checkpoint.word_vectors)
+    encoder = checkpoint.encoder_file._replace(sentence_scan=scan.state_dict())
+    save_with_encoder(out, checkpoint, settings, encoder)

@@ -52,6 +52,47 @@ class FileFormat(NamedTuple):
         return int(_function(self.work)(data)) if self.work else len(data)
 
 
+def _package_of_xml(
+    name: str,
+    endings: tuple[str, ...],
+    media_types: tuple[str, ...],
+    reader: str,
+    recognizer: str,
+) -> FileFormat:
+    """A ZIP archive of XML, whose unpacked parts are the work."""
+    return FileFormat(
+        name,
+        endings,
+        media_types,
+        256 * _MIB,
+        reader,
+        recognizer,
+        work="zip_parts:unpacked_bytes",
+        extra="files",
+        is_binary=True,
+        is_zip=True,
+    )
+
+
+def _workbook(
+    name: str, endings: tuple[str, ...], media_types: tuple[str, ...], recognizer: str
+) -> FileFormat:
+    """A workbook, which calamine reads in a process apart."""
+    return FileFormat(
+        name,
+        endings,
+        media_types,
+        64 * _MIB,
+        "spreadsheets:read_spreadsheet",
+        recognizer,
+        extra="files",
+        is_binary=True,
+        is_zip=True,
+        needs=("python_calamine", "lxml"),
+        is_apart=True,
+    )
+
+
 FORMATS: dict[str, FileFormat] = {
     file_format.name: file_format
     for file_format in (
@@ -92,90 +133,56 @@ FORMATS: dict[str, FileFormat] = {
             is_binary=True,
             limits_itself=True,
         ),
-        FileFormat(
+        _package_of_xml(
             "DOCX",
             (".docx",),
             (
                 "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
             ),
-            256 * _MIB,
             "docx:read_docx",
-            recognizer="docx:is_docx",
-            work="zip_parts:unpacked_bytes",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
+            "docx:is_docx",
         ),
-        FileFormat(
+        _workbook(
             "XLSX",
             (".xlsx", ".xlsm", ".xlsb", ".xls"),
             (
                 "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
                 "application/vnd.ms-excel",
             ),
-            64 * _MIB,
-            "spreadsheets:read_spreadsheet",
-            recognizer="spreadsheets:is_xlsx",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
-            needs=("python_calamine", "lxml"),
-            is_apart=True,
+            "spreadsheets:is_xlsx",
         ),
-        FileFormat(
+        _workbook(
             "ODS",
             (".ods",),
             ("application/vnd.oasis.opendocument.spreadsheet",),
-            64 * _MIB,
-            "spreadsheets:read_spreadsheet",
-            recognizer="spreadsheets:is_ods",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
-            needs=("python_calamine", "lxml"),
-            is_apart=True,
+            "spreadsheets:is_ods",
         ),
-        FileFormat(
+        _package_of_xml(
             "PPTX",
             (".pptx", ".pptm", ".ppsx"),
             (
                 "application/vnd.openxmlformats-officedocument.presentationml"
                 ".presentation",
             ),
-            256 * _MIB,
             "slides:read_slides",
-            recognizer="slides:is_pptx",
-            work="zip_parts:unpacked_bytes",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
+            "slides:is_pptx",
         ),
-        FileFormat(
+        _package_of_xml(
             "EPUB",
             (".epub",),
             ("application/epub+zip",),
-            256 * _MIB,
             "epub:read_epub",
-            recognizer="epub:is_epub",
-            work="zip_parts:unpacked_bytes",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
+            "epub:is_epub",
         ),
-        FileFormat(
+        _package_of_xml(
             "ODT",
             (".odt", ".ott", ".odp"),
             (
                 "application/vnd.oasis.opendocument.text",
                 "application/vnd.oasis.opendocument.presentation",
             ),
-            256 * _MIB,
             "odt:read_odt",
-            recognizer="odt:is_odt",
-            work="zip_parts:unpacked_bytes",
-            extra="files",
-            is_binary=True,
-            is_zip=True,
+            "odt:is_odt",
         ),
         FileFormat(
             "RTF",

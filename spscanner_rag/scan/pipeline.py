@@ -26,7 +26,7 @@ from spscanner_rag.scan.read_share import (
 )
 from spscanner_rag.scan.reading import Reading, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
-from spscanner_rag.scorers import Read, check_query, refuse_share
+from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import encode_question
@@ -106,7 +106,6 @@ class Pipeline:
     # Longer texts are read in half-overlapping windows of this many tokens.
     window_tokens: int | None
     segment_tokens: int  # per forward pass
-    source: str = "at hand"  # the checkpoint, as the caller named it
 
     def request(
         self, query: object, text: object, units: Sequence[Unit] | None = None
@@ -178,8 +177,6 @@ class Pipeline:
         Consecutive requests on one text prepare it once. Of texts of a collection, the
         likeliest sentences of all are read.
         """
-        if self.reading.sentence_scan is None:
-            refuse_share(read, self.source)
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:

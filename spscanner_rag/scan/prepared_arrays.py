@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag import __version__
 from spscanner_rag.lexical.postings import postings_of_text
 from spscanner_rag.lexical.words import Stems, TextWords
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.reading import Reading
+from spscanner_rag.system.version import __version__
 from spscanner_rag.text.languages import LANGUAGES
 from spscanner_rag.text.units import Unit
 

@@ -13,19 +13,16 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html import read_html
 from spscanner_rag.files.readers.text_builder import TextBuilder
 from spscanner_rag.files.readers.zip_parts import (
-    BROKEN,
     Element,
     Package,
-    TooLarge,
     archive_of,
-    broken,
+    errors_told,
     has_media_type,
     has_part_below,
     local_name,
     path_below,
     xml_root,
 )
-from spscanner_rag.system.install_hints import import_extra
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -58,13 +55,8 @@ def read_epub(data: bytes) -> TextFile:
     ``ValueError`` if it is broken, encrypted or too large, ``ImportError`` without
     lxml.
     """
-    etree = import_extra("lxml.etree", "reading EPUB", "files")
-    try:
+    with errors_told("EPUB", "an", "a program for books", "split the book"):
         return _Book(Package(archive_of(data))).text()
-    except TooLarge as error:
-        raise ValueError(f"{error}: split the book") from None
-    except (etree.XMLSyntaxError, *BROKEN) as error:
-        raise broken(error, "an EPUB", "a program for books") from None
 
 
 class _Book:

@@ -18,17 +18,14 @@ from spscanner_rag.files.readers.text_builder import (
     add_table,
 )
 from spscanner_rag.files.readers.zip_parts import (
-    BROKEN,
     Element,
     Package,
-    TooLarge,
     archive_of,
     attribute_of,
-    broken,
+    errors_told,
     has_media_type,
     local_name,
 )
-from spscanner_rag.system.install_hints import import_extra
 
 _TEXTS = (
     "application/vnd.oasis.opendocument.text",
@@ -73,13 +70,8 @@ def read_odt(data: bytes) -> TextFile:
     ``ValueError`` if it is broken, encrypted or too large, ``ImportError`` without
     lxml.
     """
-    etree = import_extra("lxml.etree", "reading ODT", "files")
-    try:
+    with errors_told("ODT", "an", "a word processor", "split the document"):
         return _read(Package(archive_of(data)))
-    except TooLarge as error:
-        raise ValueError(f"{error}: split the document") from None
-    except (etree.XMLSyntaxError, *BROKEN) as error:
-        raise broken(error, "an ODT", "a word processor") from None
 
 
 def _read(package: Package) -> TextFile:

@@ -13,17 +13,14 @@ from spscanner_rag.files.readers.drawing_text import (
 )
 from spscanner_rag.files.readers.text_builder import Cell, Row, TextBuilder, add_table
 from spscanner_rag.files.readers.zip_parts import (
-    BROKEN,
     Element,
     Package,
-    TooLarge,
     archive_of,
     attribute_of,
-    broken,
+    errors_told,
     has_part_below,
     local_name,
 )
-from spscanner_rag.system.install_hints import import_extra
 
 _TITLES = {"title", "ctrTitle"}
 _NOT_SHOWN = {"sldNum", "dt", "hdr"}  # of a page of notes; they repeat on each
@@ -39,13 +36,8 @@ def read_slides(data: bytes) -> TextFile:
 
     ``ValueError`` if it is broken or too large, ``ImportError`` without lxml.
     """
-    etree = import_extra("lxml.etree", "reading PPTX", "files")
-    try:
+    with errors_told("PPTX", "a", "a presentation program", "split the presentation"):
         return _read(Package(archive_of(data)))
-    except TooLarge as error:
-        raise ValueError(f"{error}: split the presentation") from None
-    except (etree.XMLSyntaxError, *BROKEN) as error:
-        raise broken(error, "a PPTX", "a presentation program") from None
 
 
 def _read(package: Package) -> TextFile:

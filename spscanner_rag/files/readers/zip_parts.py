@@ -6,10 +6,12 @@ No part is unpacked beyond the limit, no entity is expanded, no other file is op
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import Any, NamedTuple
+
+from spscanner_rag.system.install_hints import import_extra
 
 MOST_XML_BYTES = 32 * 2**20
 """Most bytes of unpacked parts that are read; a page of text takes about 10,000."""
@@ -95,6 +97,32 @@ def broken(error: BaseException, kind: str, program: str) -> ValueError:
         f"got {kind} that cannot be read ({reason}); expected a complete file: open it"
         f" in {program} and save it again"
     )
+
+
+@contextmanager
+def errors_told(
+    kind: str, article: str, program: str, when_too_large: str
+) -> Iterator[None]:
+    """Turn the errors of a package of XML into ones that say what to do.
+
+    ``ImportError`` without lxml, ``ValueError`` for a broken or too large package.
+
+    Parameters
+    ----------
+    kind, article : str
+        The name of the format, such as "ODT", and the article before it.
+    program : str
+        What opens and saves such files.
+    when_too_large : str
+        What to do with one that is too large.
+    """
+    etree = import_extra("lxml.etree", f"reading {kind}", "files")
+    try:
+        yield
+    except TooLarge as error:
+        raise ValueError(f"{error}: {when_too_large}") from None
+    except (etree.XMLSyntaxError, *BROKEN) as error:
+        raise broken(error, f"{article} {kind}", program) from None
 
 
 class Package:

@@ -10,6 +10,7 @@ from spscanner_lab.training.meaning_scores import ScoredQuestion
 from spscanner_lab.training.meaning_weights import fitted_weights
 from spscanner_rag.encoder.answer_evidence import answer_evidence
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from tests.lab.training.knowing import Knowing
 
 
 def test_weights_are_those_of_two_scores_of_known_worth() -> None:
@@ -49,18 +50,6 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     assert answerable(answered, without=True) > answerable(elsewhere) + 0.1
     with pytest.raises(ValueError, match="evidence"):
         fitted_weights([one for one in read if not one.relevant.any()], weights)
-
-
-class Knowing:
-    """A cross-reader that knows most answers."""
-
-    def logits(
-        self, query: str, sentences: Sequence[str], scores: object
-    ) -> np.ndarray:
-        """A higher logit for a sentence that answers."""
-        return np.array(
-            [5.0 * (sentence == "yes") - 4 for sentence in sentences], np.float32
-        )
 
 
 def test_a_cross_reader_that_knows_more_counts_more() -> None:
