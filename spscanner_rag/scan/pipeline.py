@@ -211,13 +211,9 @@ class Pipeline:
         planned = list(matched_requests)
         numbers_by_query: dict[str, list[int]] = {}
         for number, matched in enumerate(matched_requests):
-            numbers_by_query.setdefault(matched.request.query, []).append(number)
+            if matched.query_on_text.likelihoods is not None:
+                numbers_by_query.setdefault(matched.request.query, []).append(number)
         for numbers in numbers_by_query.values():
-            numbers = [
-                number
-                for number in numbers
-                if matched_requests[number].query_on_text.likelihoods is not None
-            ]
             texts = [matched_requests[number].query_on_text for number in numbers]
             n_tokens = sum(len(text.text.input_ids) for text in texts)
             budget = token_budget(read, n_tokens)
