@@ -124,7 +124,7 @@ class CrossTraining(Finetuning):
                 window_sentences.append(tokens[number])
                 is_answer.append(number in answers)
             windows.append(window_sentences)
-        question_ids = question.ids[: reader.question_tokens]
+        question_ids = question.ids[-reader.question_tokens :]
         return CrossExample(question_ids, windows, torch.tensor(is_answer))
 
     def _cosines(

@@ -21,7 +21,7 @@ from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.encoding import encode
 
 QUESTION_TOKENS: Final = 64
-"""Maximum number of tokens read of a question."""
+"""Maximum number of tokens read of a question, at its end, where people ask."""
 
 LIKELY: Final = 64
 """Maximum number of sentences that get a window."""
@@ -106,7 +106,7 @@ class CrossReader:
             return np.full(len(sentences), -np.inf, np.float32)
         n_tokens = sum(map(tokens.count_in, windows))
         before(n_tokens)
-        question = encode(self.tokenizer, query.strip()).ids[: self.question_tokens]
+        question = self.question_ids(query)
         window_tokens = []
         for window in windows:
             window_tokens.append([tokens[number] for number in range(*window)])
@@ -114,6 +114,11 @@ class CrossReader:
         logits = _deepest(windows, logits_of_windows, len(sentences))
         after_step(n_tokens)
         return logits
+
+    def question_ids(self, query: str) -> list[int]:
+        """Return the token ids that are read of a question: those at its end."""
+        ids: list[int] = encode(self.tokenizer, query.strip()).ids
+        return ids[-self.question_tokens :]
 
     def _ids(self, sentence: str) -> list[int]:
         ids: list[int] = encode(self.tokenizer, sentence.strip()[:_CHARACTERS]).ids

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.lexical_scores import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results import ScanResult
@@ -24,7 +23,7 @@ from spscanner_rag.scan.read_share import (
     likeliest_stretches,
     token_budget,
 )
-from spscanner_rag.scan.reading import Reading, location_in
+from spscanner_rag.scan.reading import Reading, StatisticsOf, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
@@ -246,13 +245,13 @@ class Pipeline:
                 vectors = request.vectors
                 if vectors is None:
                     vectors = self.reading.vectors(indexed, meter)
-            statistics: LexicalStatistics | None = None
+            statistics: StatisticsOf | None = None
             if self.reading.lexical and request.collection is not None:
-                statistics = statistics_of(
+                statistics = partial(
+                    statistics_of,
                     request.collection,
-                    request.query,
-                    self.reading.match_options,
-                    indexed.words.language,
+                    options=self.reading.match_options,
+                    language=indexed.words.language,
                 )
             matched = self.reading.pair(request.query, indexed, statistics, vectors)
             meter.check()
@@ -323,7 +322,7 @@ class Pipeline:
                 yield logits, None
             else:
                 yield self.reading.meaning.read_again(
-                    matched.request.query,
+                    query_on_text.query,
                     query_on_text.text.sentences,
                     logits,
                     query_on_text.cosines,

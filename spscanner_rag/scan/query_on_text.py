@@ -1,7 +1,7 @@
 """A question matched with a text, and the two laid out as the model reads them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +43,7 @@ class QueryOnText:
     weights: MeaningWeights | None = None  # of the cosines
     # (units,) the logits of a sentence scan; None without one
     estimates: NDArray[np.float32] | None = None
+    query: str = ""  # what is read of the question
 
     def logits(
         self,
@@ -60,6 +61,17 @@ class QueryOnText:
             unread = self.weights.unread_logits(self.estimates)
             logits = np.where(is_read, logits, unread)
         return logits + self._meaning_offset
+
+    def averaged_with(self, other: "QueryOnText") -> "QueryOnText":
+        """Return this with the mean scores of two questions on the text."""
+        cosines = _mean(self.cosines, other.cosines)
+        estimates = _mean(self.estimates, other.estimates)
+        return replace(
+            self,
+            offset=(self.offset + other.offset) / 2,
+            cosines=cosines,
+            estimates=estimates,
+        )
 
     @property
     def likelihoods(self) -> NDArray[np.float32] | None:
@@ -113,6 +125,14 @@ class QueryOnText:
             None if self.prior is None else self.prior[first : last + 1],
             features,
         )
+
+
+def _mean(
+    one: NDArray[np.float32] | None, other: NDArray[np.float32] | None
+) -> NDArray[np.float32] | None:
+    if one is None or other is None:
+        return None
+    return np.asarray((one + other) / 2, np.float32)
 
 
 def _repetitions(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from tokenizers import Tokenizer
 
@@ -20,6 +20,7 @@ from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.query_on_text import QueryOnText
 from spscanner_rag.scan.sentence_features import sentence_features
+from spscanner_rag.text.asking_part import asking_part
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.folding import fold_units, folded
@@ -29,11 +30,26 @@ from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_u
 from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
+
+class ReadQuestion(NamedTuple):
+    """What is read of a question."""
+
+    n_tokens: int  # of the question
+    # what the models read alone, where a situation is told before it
+    asking_part: str | None = None
+    asked_tokens: int | None = None  # of that, or of the question
+    # at the end of it; None without a cross-reader
+    cross_reader_tokens: int | None = None
+
+
 REANCHOR_QUESTIONS = 4
 """The question is repeated at most once in this many times its own length, however
 small the checkpoint's ``reanchor_tokens``: a very long question would otherwise
 multiply the work."""
 
+
+StatisticsOf = Callable[[str], LexicalStatistics]
+"""Returns how often a collection has the words of a question."""
 
 FEWEST_SCANNED = 30
 """A sentence scan compares the sentences of a text, of which a short one has too few:
@@ -210,19 +226,57 @@ class Reading:
         self,
         query: str,
         text: IndexedText,
-        statistics: LexicalStatistics | None = None,
+        statistics: StatisticsOf | None = None,
         vectors: SentenceVectors | None = None,
     ) -> QueryOnText:
-        """Match a question with a text, which is by default its own collection."""
+        """Match a question with a text, which is by default its own collection.
+
+        With an encoder, the scores are means of those of the whole question and of the
+        part that asks, and the models read that part. A situation that is told before
+        it is about much that the text does not say.
+        """
         query = folded(query) if self.folds else query
+        if self.meaning is None:
+            return self._match(query, text, statistics, vectors)
+        if vectors is None:
+            vectors = self.meaning.vectors(text.sentences)
+        part = asking_part(query)
+        if part is None:
+            return self._match(query, text, statistics, vectors)
+        asked = self._match(part, text, statistics, vectors)
+        return asked.averaged_with(self._match(query, text, statistics, vectors))
+
+    def read_of(self, query: str) -> ReadQuestion:
+        """Return what is read of a question."""
+        query = folded(query) if self.folds else query
+        n_tokens = len(encode_question(self.tokenizer, query)[0])
+        if self.meaning is None:
+            return ReadQuestion(n_tokens)
+        part = asking_part(query)
+        asked = query if part is None else part
+        cross = self.meaning.cross
+        return ReadQuestion(
+            n_tokens,
+            part,
+            len(encode_question(self.tokenizer, asked)[0]),
+            None if cross is None else len(cross.question_ids(asked)),
+        )
+
+    def _match(
+        self,
+        query: str,
+        text: IndexedText,
+        statistics: StatisticsOf | None,
+        vectors: SentenceVectors | None,
+    ) -> QueryOnText:
+        """Match a folded question, or its asking part, with a text."""
         question_ids, starts, ends = encode_question(self.tokenizer, query)
         repeat_every = self.settings.reanchor_tokens
         if repeat_every:
             repeat_every = max(repeat_every, REANCHOR_QUESTIONS * len(question_ids))
-        matched = QueryOnText(text, question_ids, repeat_every)
+        matched = QueryOnText(text, question_ids, repeat_every, query=query)
         if self.meaning is not None:
-            if vectors is None:
-                vectors = self.meaning.vectors(text.sentences)
+            assert vectors is not None
             matched = replace(
                 matched,
                 cosines=self.meaning.cosines(query, vectors),
@@ -236,7 +290,7 @@ class Reading:
             text.token_starts,
             text.token_ends,
             self.match_options,
-            statistics,
+            None if statistics is None else statistics(query),
         )
         question_features = None
         if match.query_idf is not None:

@@ -91,3 +91,15 @@ def test_any_sentence_gets_a_number(reader: CrossReader, sentence: str) -> None:
         "was it dry? " * 500, [sentence, "it rained."], np.zeros(2, np.float32)
     )
     assert np.isfinite(logits).all()
+
+
+def test_the_end_of_a_long_question_is_read(reader: CrossReader) -> None:
+    end = "who signed it " * reader.question_tokens
+    scores = np.zeros(1, np.float32)
+    first, second = (
+        reader.logits(f"{start} {end}", ["He signed."], scores)
+        for start in ("the keeper", "a widow")
+    )
+    assert first.tolist() == second.tolist()
+    assert len(reader.question_ids(end)) == reader.question_tokens
+    assert reader.question_ids("the keeper " + end) == reader.question_ids(end)

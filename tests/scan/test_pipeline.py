@@ -208,6 +208,30 @@ def test_a_share_of_a_long_text_is_read(bundled: Scanner) -> None:
         assert result.select(top_k=1)[0].text == fact
 
 
+def test_the_part_that_asks_is_read_after_a_situation(bundled: Scanner) -> None:
+    situation = (
+        "My mother counted boats in the harbour for the town, like the widow and the"
+        " pilot next door, and was paid for it by the week until she moved away. "
+    )
+    asked = "Who signed the old treaty with the neighbours?"
+    fact = "Ann Byrne signed the treaty at dawn."
+    document = bundled.prepare(f"{fact} {LONG_TEXT}")
+    reading = bundled.reading
+    whole, part = reading.read_of(situation + asked), reading.read_of(asked)
+    assert whole.asking_part == asked
+    assert part.asking_part is None
+    assert whole.asked_tokens == part.n_tokens < whole.n_tokens
+    result = bundled.scan(situation + asked, document)
+    assert result.query == situation + asked
+    assert result.select(top_k=1)[0].text.strip() == fact
+    matched = reading.pair(situation + asked, document.indexed)
+    alone = reading.pair(asked, document.indexed)
+    assert matched.question_ids.tolist() == alone.question_ids.tolist()
+    assert matched.cosines is not None
+    assert alone.cosines is not None
+    assert matched.cosines.tolist() != alone.cosines.tolist()
+
+
 def test_texts_of_a_collection_share_what_is_read(bundled: Scanner) -> None:
     cut = LONG_TEXT.index("The keeper of house 80")
     texts = [LONG_TEXT[:cut], LONG_TEXT[cut:]]

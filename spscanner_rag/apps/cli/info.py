@@ -35,6 +35,9 @@ def info(
     training: bool = option(
         False, "Also show everything that the checkpoint records of its training."
     ),
+    question: str | None = option(
+        None, "Also show what is read of a question.", metavar="TEXT"
+    ),
     *,
     computes: ScannerOptions,
 ) -> None:
@@ -57,6 +60,22 @@ def info(
     print_facts("Checkpoint", facts, sys.stdout)
     if training and recorded:
         print_facts("Training, as recorded in the checkpoint", recorded, sys.stdout)
+    if question is not None:
+        print_facts("Question", _question(scanner, question), sys.stdout)
+
+
+def _question(scanner: "Scanner", question: str) -> Facts:
+    """What is read of a question."""
+    read = scanner.reading.read_of(question)
+    facts = [("read", f"all, {read.n_tokens:,} tokens")]
+    if read.asking_part is not None:
+        facts = [
+            ("encoder and words", f"all, {read.n_tokens:,} tokens, and the part below"),
+            ("reader", f"{read.asked_tokens:,} tokens: {read.asking_part}"),
+        ]
+    if read.cross_reader_tokens is not None:
+        facts.append(("cross-reader", f"the last {read.cross_reader_tokens:,} tokens"))
+    return facts
 
 
 def _versions() -> Facts:
