@@ -11,7 +11,7 @@ from spscanner_rag.baselines.embedding import Embedding
 from spscanner_rag.baselines.embedding_models import encoder_of, openai_embedder
 from spscanner_rag.baselines.embedding_presets import Similarity, preset_of
 from spscanner_rag.baselines.unit_kinds import UnitKind
-from spscanner_rag.encoder.embedders import embed_checked
+from spscanner_rag.encoder.embedders import Embed, Embedder, embed_checked
 from spscanner_rag.text.units import Segmenter, Unit
 
 
@@ -27,8 +27,9 @@ class Dense(Embedding[Scores]):
         See `encoder_of`. A name in `PRESETS` also has its own settings for queries and
         units.
     query_prefix, passage_prefix : str
-        Text before every query and every unit, such as "query: " for E5. Default: the
-        preset's, or none.
+        Text before every query and every unit, such as "query: " for E5; "" for none.
+        Default: the preset's, else the prompt that a sentence-transformers model
+        stores.
     similarity : "cosine" or "dot"
         Default: the preset's, else the one stored in a sentence-transformers model,
         else "cosine".
@@ -80,12 +81,10 @@ class Dense(Embedding[Scores]):
                 f"{embedder!r} runs code from {preset.model}; pass"
                 " trust_remote_code=True to allow that"
             )
-        self.query_prefix = preset.query_prefix
-        if query_prefix is not None:
-            self.query_prefix = query_prefix
-        self.passage_prefix = preset.passage_prefix
-        if passage_prefix is not None:
-            self.passage_prefix = passage_prefix
+        if query_prefix is None:
+            query_prefix = preset.query_prefix or None
+        if passage_prefix is None:
+            passage_prefix = preset.passage_prefix or None
         self.end_token = preset.end_token
         encoder = partial(
             encoder_of,
@@ -107,6 +106,16 @@ class Dense(Embedding[Scores]):
         self._queries = self._passages
         if preset.query_model:
             self._queries = encoder(preset.query_model)
+        self._embed_query = _prefixed(
+            self._queries.queries, self._queries, query_prefix
+        )
+        self._embed_units = _prefixed(
+            self._passages.passages, self._passages, passage_prefix
+        )
+        self.query_prefix = _shown_prefix(self._queries, query_prefix, ("query",))
+        self.passage_prefix = _shown_prefix(
+            self._passages, passage_prefix, ("document", "passage", "corpus")
+        )
         name = embedder if isinstance(embedder, str) else self._passages.name
         self.name = f"dense:{name}"
 
@@ -119,12 +128,12 @@ class Dense(Embedding[Scores]):
         return self._passages.model
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
-        """The text that is embedded for each unit."""
-        passages = []
-        for unit in units:
-            content = unit.text_with_headings(text)
-            passages.append(self.passage_prefix + content + self.end_token)
-        return passages
+        """The text that is embedded for each unit, with its prefix."""
+        contents = self._contents_of(text, units)
+        return [self.passage_prefix + content for content in contents]
+
+    def _contents_of(self, text: str, units: Sequence[Unit]) -> list[str]:
+        return [unit.text_with_headings(text) + self.end_token for unit in units]
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of (1 + cosine) / 2.
@@ -134,12 +143,12 @@ class Dense(Embedding[Scores]):
         return raw if self.similarity == "dot" else super().logits(raw)
 
     def _vectors_of_units(self, text: str, units: Sequence[Unit]) -> Scores:
-        return embed_checked(self._passages.passages, self.passages_of(text, units))
+        return embed_checked(self._embed_units, self._contents_of(text, units))
 
     def _vector_of_query(self, query: str, vectors: Scores) -> Scores:
-        texts = [self.query_prefix + query + self.end_token]
         width = vectors.shape[1]
-        vector: Scores = embed_checked(self._queries.queries, texts, width)[0]
+        texts = [query + self.end_token]
+        vector: Scores = embed_checked(self._embed_query, texts, width)[0]
         return vector
 
     def _similarities(self, question: Scores, vectors: Scores) -> Scores:
@@ -149,3 +158,30 @@ class Dense(Embedding[Scores]):
         lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(question)
         cosines = np.clip(products / np.maximum(lengths, 1e-12), -1, 1)
         return np.asarray(cosines, np.float32)
+
+
+def _prefixed(embed: Embed, embedder: Embedder, prefix: str | None) -> Embed:
+    """Embed with a prefix, or None for the prompt that a model stores.
+
+    sentence-transformers gets the prefix as a prompt, which some models leave out of
+    the mean over tokens.
+    """
+    if prefix is None:
+        return embed
+    if hasattr(embedder.model, "prompts"):
+        encode: Any = embed  # a method of the library, which takes a prompt
+        return partial(encode, prompt=prefix)
+    return lambda texts: embed([prefix + text for text in texts])
+
+
+def _shown_prefix(
+    embedder: Embedder, prefix: str | None, prompt_names: Sequence[str]
+) -> str:
+    """Return the prefix that is used, given or stored in a model."""
+    if prefix is not None:
+        return prefix
+    prompts: dict[str, str | None] = getattr(embedder.model, "prompts", {})
+    for name in prompt_names:
+        if name in prompts:
+            return prompts[name] or ""
+    return ""

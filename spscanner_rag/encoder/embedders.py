@@ -25,6 +25,9 @@ class Embedder(NamedTuple):
 def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
     """Wrap a model of sentence-transformers, LlamaIndex or LangChain, or a function.
 
+    A model of sentence-transformers puts the prompts that it stores before queries and
+    passages.
+
     Parameters
     ----------
     embedder : object
@@ -53,13 +56,17 @@ def embedder_of(embedder: object, *, batch_size: int = 32) -> Embedder:
         name = getattr(embedder, "model_name", kind)
         return Embedder(partial(_one_by_one, embed_query), embed_batch, name)
     if callable(encode := getattr(embedder, "encode", None)):
-        embed = partial(
-            encode,
-            batch_size=batch_size,
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
-        return Embedder(embed, embed, _name_of(embedder), embedder)
+        # These use the prompts that the model stores for queries and for passages.
+        encode_queries = getattr(embedder, "encode_query", encode)
+        encode_passages = getattr(embedder, "encode_document", encode)
+        options = {
+            "batch_size": batch_size,
+            "convert_to_numpy": True,
+            "show_progress_bar": False,
+        }
+        queries = partial(encode_queries, **options)
+        passages = partial(encode_passages, **options)
+        return Embedder(queries, passages, _name_of(embedder), embedder)
     if callable(embedder):
         return Embedder(embedder, embedder, getattr(embedder, "__name__", kind))
     raise TypeError(

@@ -504,3 +504,38 @@ def test_without_a_projection_it_is_refused(bert_folder: Path, tmp_path: Path) -
     )
     with pytest.raises(ValueError, match="a module Dense in it"):
         LateInteraction(pylate, device="cpu")
+
+
+E5 = {"query": "who : ", "passage": "the bell : "}
+INSTRUCTED = {"query": "who signed the treaty ? "}
+TASKS = {"query": "who : ", "document": "the bell : ", "clustering": "it rained . "}
+"""Prompts in the styles of E5, of Qwen3-Embedding and of Nomic."""
+
+
+@pytest.mark.parametrize(
+    ("prompts", "includes"),
+    [(E5, True), (INSTRUCTED, False), (TASKS, True)],
+    ids=["E5", "instruction outside the mean", "tasks"],
+)
+def test_stored_prompts_as_sentence_transformers_uses_them(
+    prompts: dict[str, str], includes: bool, bert_folder: Path, tmp_path: Path
+) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    model = library.SentenceTransformer(str(bert_folder), prompts=prompts, device="cpu")
+    model.set_pooling_include_prompt(includes)
+    model.save(str(tmp_path / "model"))
+    stored = library.SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    query = stored.encode_query("the keeper")
+    passages = stored.encode_document([TEXT[unit.start : unit.end] for unit in UNITS])
+    expected = stored.similarity(query, passages)[0].numpy()
+    dense = Dense(str(tmp_path / "model"), device="cpu")
+    got = dense.raw_scores("the keeper", TEXT, UNITS)
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    plain = Dense(str(bert_folder), device="cpu").raw_scores("the keeper", TEXT, UNITS)
+    assert abs(got - plain).max() > 1e-3, "the prompts matter"
+    without = Dense(stored, query_prefix="", passage_prefix="")
+    np.testing.assert_allclose(
+        without.raw_scores("the keeper", TEXT, UNITS), plain, atol=1e-5
+    )
+    assert dense.query_prefix == prompts["query"]
+    assert dense.passage_prefix == prompts.get("document", "")
