@@ -119,8 +119,13 @@ class AnswerCheck:
         if exact_match(answer, references) or token_f1(answer, references) >= _SAME_F1:
             return True
         for reference in references:
-            verdict = self.ask(judge_prompt(question.text, reference, answer))
-            if decision_in(verdict) is True:
+            prompt = judge_prompt(
+                question.text,
+                reference,
+                answer,
+                multiple_choice=question.is_choice,
+            )
+            if decision_in(self.ask(prompt)) is True:
                 return True
         return False
 
@@ -177,7 +182,7 @@ def annotated_line(
 
     The entry "annotation" says which models labelled and checked them.
     """
-    return {
+    line: dict[str, Any] = {
         "doc_id": document.doc_id,
         "source": document.source,
         "split": "test",
@@ -186,6 +191,11 @@ def annotated_line(
         "questions": list(map(_question_entry, labelled_questions)),
         "annotation": dict(provenance),
     }
+    if document.category:
+        line["category"] = document.category
+    if document.tokens is not None:
+        line["tokens"] = document.tokens
+    return line
 
 
 def _question_entry(labelled: LabelledQuestion) -> dict[str, Any]:
@@ -201,4 +211,6 @@ def _question_entry(labelled: LabelledQuestion) -> dict[str, Any]:
         entry["choices"] = list(question.choices)
     if question.answer_form:
         entry["answer_form"] = question.answer_form
+    if question.multiple_choice:
+        entry["multiple_choice"] = True
     return entry

@@ -105,13 +105,21 @@ def aggregation_prompt(
 
 
 def judge_prompt(
-    question: str, reference: str, answer: str, choices: Sequence[str] = ()
+    question: str,
+    reference: str,
+    answer: str,
+    choices: Sequence[str] = (),
+    *,
+    multiple_choice: bool = False,
 ) -> str:
     """Return the prompt for the judge.
 
-    Question, options and both answers are fenced, as documents are.
+    Question, options and both answers are fenced, as documents are. A question with
+    ``choices``, or with ``multiple_choice`` if its options are not known, is judged by
+    the option that is picked.
     """
-    rules = _CHOICE_RULES if choices else _FREEFORM_RULES
+    is_choice = multiple_choice or bool(choices)
+    rules = _CHOICE_RULES if is_choice else _FREEFORM_RULES
     answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
     return _prompt(rules, question, choices, answers, _JUDGE_CLOSING)
 

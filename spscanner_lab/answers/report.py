@@ -1,57 +1,85 @@
-"""Rows, tables and lines of a report on answers."""
+"""Rows and lines of a report on answers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 from spscanner_lab.answers.answering import AnswerSet
 from spscanner_lab.answers.scoring import AnswerScore
 from spscanner_lab.evaluation.records import Record
-from spscanner_lab.evaluation.result import EvaluationResult
-from spscanner_lab.evaluation.rows import LENGTH_EDGES, ResultRow, length_bin, rows_of
-from spscanner_lab.evaluation.tables import Table
+from spscanner_lab.evaluation.rows import ResultRow, length_bin, rows_of
+from spscanner_lab.evidence.questions import Document
 
 SCORES = ("accuracy", "token_f1", "exact_match")
 
-_COUNTS = (
-    "questions",
-    "failed",
-    "undecided",
-    "prompts",
-    "prompt tokens",
-    "reply tokens",
-)
-_ABOUT = (
-    "Macro means in percent, with 95 % intervals, without failed answers and, for"
-    " accuracy, without answers that the judge did not decide. Prompts and their"
-    " tokens (o200k_base) are those for answers, without the judge's."
-)
-_ABOUT_LENGTHS = (
-    "Macro means in percent, for documents from this many characters up to the next"
-    " line's."
-)
+
+class AnswerRows(NamedTuple):
+    """The rows of a report, as in ``results.json``.
+
+    Attributes
+    ----------
+    of_sources : list
+        By source, then "macro" and "micro"; for the released data, by benchmark.
+    of_categories : dict
+        The same for the questions of each category; empty if the data have none.
+    """
+
+    of_sources: list[ResultRow]
+    of_categories: dict[str, list[ResultRow]]
 
 
-def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[ResultRow]:
+def answer_rows(
+    sets: Sequence[AnswerSet],
+    seed: int = 0,
+    count_tokens: Callable[[str], int] | None = None,
+) -> AnswerRows:
     """Return rows as in ``results.json`` of the scores of answers that have them.
 
     The metrics are "accuracy", "token_f1" and "exact_match". In rows of
-    "accuracy_by_length" and the like, ``k`` is the first length of a bin (the paper's
-    Figure 3).
+    "accuracy_by_length" and the like, ``k`` is the first length of a bin in tokens (the
+    paper's Figure 3): those that the data say, else those that ``count_tokens`` counts.
+    Without either there are no such rows.
     """
-    records = []
+    lengths = _Lengths(count_tokens)
+    records: list[Record] = []
+    records_by_category: dict[str, list[Record]] = {}
     settings = []
     for answer_set in sets:
         settings.append(answer_set.setting)
         for document, question, score in answer_set.answers:
-            size = len(document.text)
             names = (document.source, document.split, document.doc_id, question.qid)
-            metrics = _metrics(score, size)
+            metrics = _metrics(score, lengths.bin_of(document))
+            size = len(document.text)
             record = Record(*answer_set.setting.key, *names, size, metrics)
             records.append(record)
-    return rows_of(records, settings, seed)
+            if document.category:
+                of_category = records_by_category.setdefault(document.category, [])
+                of_category.append(record)
+    of_categories = {}
+    for category, of_category in sorted(records_by_category.items()):
+        of_categories[category] = rows_of(of_category, settings, seed)
+    return AnswerRows(rows_of(records, settings, seed), of_categories)
 
 
-def _metrics(score: AnswerScore, document_length: int) -> dict[str, float]:
+class _Lengths:
+    """The bins of documents by length, each document counted once."""
+
+    def __init__(self, count_tokens: Callable[[str], int] | None) -> None:
+        self._count_tokens = count_tokens
+        self._bins: dict[tuple[str, str], int | None] = {}
+
+    def bin_of(self, document: Document) -> int | None:
+        """The start of a document's bin; None if nobody knows its length."""
+        key = (document.source, document.doc_id)
+        if key not in self._bins:
+            tokens = document.tokens
+            if tokens is None and self._count_tokens is not None:
+                tokens = self._count_tokens(document.text)
+            self._bins[key] = None if tokens is None else length_bin(tokens)
+        return self._bins[key]
+
+
+def _metrics(score: AnswerScore, edge: int | None) -> dict[str, float]:
     """Return the scores that an answer has, alone and by the document's length."""
     values = {
         "accuracy": score.correct,
@@ -60,66 +88,12 @@ def _metrics(score: AnswerScore, document_length: int) -> dict[str, float]:
     }
     metrics = {}
     metrics_by_length = {}
-    edge = length_bin(document_length)
     for name, value in values.items():
         if value is not None:
             metrics[name] = float(value)
-            metrics_by_length[f"{name}_by_length@{edge}"] = float(value)
+            if edge is not None:
+                metrics_by_length[f"{name}_by_length@{edge}"] = float(value)
     return metrics | metrics_by_length
-
-
-def answer_tables(
-    sets: Sequence[AnswerSet], rows: Sequence[ResultRow], judged: bool
-) -> list[Table]:
-    """Return a table of means and costs, and one of means by length of documents."""
-    result = EvaluationResult(rows, (), [answer_set.setting for answer_set in sets])
-    lines: list[list[str | ResultRow]] = []
-    lines_by_length: list[list[str | ResultRow]] = []
-    for answer_set in sets:
-        setting = answer_set.setting
-        line: list[str | ResultRow] = [setting.label]
-        for name in SCORES:
-            line.append(result.find(setting, name, None, "macro") or "-")
-        line += [f"{count:,}" for count in _counts(answer_set, judged)]
-        lines.append(line)
-        lines_by_length += _lines_by_length(answer_set, result)
-    columns = ["answers from", *SCORES, *_COUNTS]
-    columns_by_length = ["answers from", "characters", *SCORES]
-    return [
-        Table("Answers", _ABOUT, columns, lines),
-        Table("Answers by length", _ABOUT_LENGTHS, columns_by_length, lines_by_length),
-    ]
-
-
-def _counts(answer_set: AnswerSet, judged: bool) -> tuple[int, ...]:
-    """Return the numbers of a line of the table, in the order of `_COUNTS`."""
-    failed = 0
-    undecided = 0
-    for _, _, score in answer_set.answers:
-        if score.answer is None:
-            failed += 1
-        elif judged and score.correct is None:
-            undecided += 1
-    answering = answer_set.answering
-    questions = len(answer_set.answers)
-    return questions, failed, undecided, answering.prompts, *answering.usage
-
-
-def _lines_by_length(
-    answer_set: AnswerSet, result: EvaluationResult
-) -> list[list[str | ResultRow]]:
-    """Return a line for each length of documents that a set has answers on."""
-    setting = answer_set.setting
-    lines: list[list[str | ResultRow]] = []
-    for edge in LENGTH_EDGES:
-        means = [
-            result.find(setting, f"{name}_by_length", edge, "macro") for name in SCORES
-        ]
-        if any(means):
-            line: list[str | ResultRow] = [setting.label, f"{edge:,}"]
-            line += [mean or "-" for mean in means]
-            lines.append(line)
-    return lines
 
 
 def answer_lines(sets: Iterable[AnswerSet]) -> Iterator[dict[str, object]]:

@@ -36,7 +36,8 @@ class AnswerScore:
     token_f1 : float or None
         0 to 1; None for a multiple-choice question.
     exact_match : float or None
-        0 or 1; for a multiple-choice question, 1 if the right option was picked.
+        0 or 1; for a multiple-choice question, 1 if the right option was picked, and
+        None if the options are not known.
     correct : bool or None
         True if the judge says YES for any reference, False if NO for all, else None.
     judged : tuple of Reply
@@ -84,9 +85,10 @@ class Answerer:
         answer, marked = answer_in(reply.text)
         references = references_of(question.answers)
         f1 = None
+        match = None
         if question.choices:
             match = _is_right_choice(answer, question.choices, references)
-        else:
+        elif not question.is_choice:
             f1 = token_f1(answer, references)
             match = exact_match(answer, references)
         verdicts = self._verdicts(question, references, answer)
@@ -101,7 +103,13 @@ class Answerer:
             return ()
         verdicts = []
         for reference in references:
-            prompt = judge_prompt(question.text, reference, answer, question.choices)
+            prompt = judge_prompt(
+                question.text,
+                reference,
+                answer,
+                question.choices,
+                multiple_choice=question.multiple_choice,
+            )
             verdicts.append(self.asker.reply(self.judge, prompt))
         return tuple(verdicts)
 

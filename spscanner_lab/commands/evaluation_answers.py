@@ -20,9 +20,9 @@ from spscanner_lab.answers.contexts import (
 from spscanner_lab.answers.report import (
     answer_lines,
     answer_rows,
-    answer_tables,
     counts_of,
 )
+from spscanner_lab.answers.report_tables import answer_tables
 from spscanner_lab.answers.scoring import Answerer
 from spscanner_lab.commands.evaluation_options import EvaluationOptions
 from spscanner_lab.evaluation.result import EvaluationResult
@@ -32,6 +32,7 @@ from spscanner_lab.llm.budget import Budget
 from spscanner_lab.llm.language_models import named_model
 from spscanner_lab.llm.reply_file import ReplyFile
 from spscanner_rag.apps.pages.terminal import new_bar, progress_bars
+from spscanner_rag.baselines.bundled_token_counter import bundled_token_counter
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.system.whole_files import write_whole
@@ -83,17 +84,19 @@ class Answering:
             replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5
         )
         answer_sets = self._answer_sets(self._contexts(scorers, titles), asker)
-        rows = answer_rows(answer_sets, self.study.seed)
+        rows = answer_rows(answer_sets, self.study.seed, bundled_token_counter())
         lines = [json.dumps(line) + "\n" for line in answer_lines(answer_sets)]
         write_whole(out / "answers.jsonl", "".join(lines))
-        content = {
+        content: dict[str, object] = {
             "model": options.answers,
             "judge": options.judge,
             "form": options.answer_form,
             "spent": {"requests": replies.attempts, **replies.usage._asdict()},
             "asked": list(map(counts_of, answer_sets)),
-            "rows": rows,
+            "rows": rows.of_sources,
         }
+        if rows.of_categories:
+            content["categories"] = rows.of_categories
         has_judge = options.judge is not None
         tables = [*result.tables, *answer_tables(answer_sets, rows, has_judge)]
         files = {**result.files, "answers.json": content}

@@ -277,7 +277,7 @@ class Questioner:
             calibration = _calibration(scored, pool, question)
         if question.answerable:
             right = corpus.numbers[document.doc_id]
-            metrics |= self._metrics_of_ranking(units, pool, item, scored, right)
+            metrics |= self._metrics_of_ranking(corpus, pool, item, scored, right)
             if self.run.together:
                 metrics |= self._metrics_of_corpus(pool, scored, right)
             else:
@@ -294,20 +294,29 @@ class Questioner:
             **calibration,
         )
 
+    def _tokens_of_document(self, corpus: SourceCorpus, document: Document) -> int:
+        """The length that the data give, or that of the sentences together."""
+        if document.tokens is not None:
+            return document.tokens
+        number = corpus.numbers[document.doc_id]
+        sentences = corpus.units("sentence").pool([number], self.count_tokens)
+        return int(sentences.tokens.sum())
+
     def _metrics_of_ranking(
         self,
-        units: CorpusUnits,
+        corpus: SourceCorpus,
         pool: UnitPool,
         item: LocatedQuestion,
         scored: ScoredDocuments,
         right: int,
     ) -> dict[str, float]:
         """What is measured of single documents and of corpora."""
+        units = corpus.units(self.run.setting.unit, self.scorer)
         evidence = units.place(right, item.evidence)
         metrics = evidence_metrics(pool, scored.values, evidence, self.plan.cutoffs)
         if "recall@10" in metrics:
-            name = f"recall_by_length@{length_bin(len(item.document.text))}"
-            metrics[name] = metrics["recall@10"]
+            edge = length_bin(self._tokens_of_document(corpus, item.document))
+            metrics[f"recall_by_length@{edge}"] = metrics["recall@10"]
         if self.plan.exact:
             exact = within(Spans.of(units.units(right)), item.question.evidence)
             spans = units.place(right, exact)

@@ -20,9 +20,10 @@ TESTED = (TESTED_WITHIN_A_UNIT, TESTED_ACROSS_UNITS)
 """Metrics of paired tests within one unit, and across units, where ten chunks are
 far more than ten sentences."""
 
-LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
-"""Where the bins of document length begin, in characters; the last bin has no end
-(the paper's Figure 3)."""
+LENGTH_EDGES = (0, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
+"""Where the bins of document length begin, in tokens; the last bin has no end.
+
+They are those of the paper's Figure 3: 1 to 8k, 8k to 16k, and so on."""
 
 
 class ResultRow(Estimate):
@@ -249,13 +250,29 @@ def _metric_names(sources: Mapping[str, Sequence[Record]]) -> list[str]:
     return sorted(names, key=place)
 
 
-def length_bin(characters: int) -> int:
+def length_bin(tokens: int) -> int:
     """The start of the bin that a document's length falls into.
 
     Examples
     --------
     >>> from spscanner_lab.evaluation.rows import length_bin
     >>> length_bin(35_000)
-    20000
+    32000
     """
-    return LENGTH_EDGES[bisect_right(LENGTH_EDGES, characters) - 1]
+    return LENGTH_EDGES[bisect_right(LENGTH_EDGES, tokens) - 1]
+
+
+def length_name(edge: int) -> str:
+    """A bin of document length in words, by its start.
+
+    Examples
+    --------
+    >>> from spscanner_lab.evaluation.rows import length_name
+    >>> length_name(0), length_name(256_000)
+    ('1-8k', '256k+')
+    """
+    place = LENGTH_EDGES.index(edge)
+    if place + 1 == len(LENGTH_EDGES):
+        return f"{edge // 1000}k+"
+    start = f"{edge // 1000}" if edge else "1"
+    return f"{start}-{LENGTH_EDGES[place + 1] // 1000}k"

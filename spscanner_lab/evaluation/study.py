@@ -157,7 +157,9 @@ def study_of(
     if not questions:
         wanted = "evidence or answers" if answered else "evidence"
         raise ValueError(
-            f"the data have no answerable question with {wanted}; expected at least one"
+            f"the data have no answerable question with {wanted}; expected at least"
+            " one: for questions that have answers, `spscanner annotate` labels the"
+            " evidence, and --answers needs none"
         )
     unanswerable: Questions = {}
     if calibration:

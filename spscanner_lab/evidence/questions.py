@@ -8,9 +8,11 @@ answer them:
 
 A question may also have ``answers`` (right answers in words), ``answer_form`` (how long
 they are, one of `ANSWER_FORMS`), ``choices`` (of a multiple-choice question; its
-answers are among them), ``answerable`` (false if the document does not answer it) and
+answers are among them), ``multiple_choice`` (true if it is one whose options are not
+known), ``answerable`` (false if the document does not answer it) and
 ``evidence_ambiguous`` (true if the answer's text occurs more than once, so the span may
-be the wrong place). Other keys are ignored.
+be the wrong place). A document may have ``category``, a group of sources in tables, and
+``tokens``, its length by its makers' tokenizer. Other keys are ignored.
 """
 
 import hashlib
@@ -55,6 +57,8 @@ class Question:
         Right answers; the options of a multiple-choice question.
     answer_form : str
         How long an answer should be; empty if the data do not say.
+    multiple_choice : bool
+        True if an option is to be picked whose alternatives the data do not list.
     """
 
     qid: str
@@ -65,11 +69,21 @@ class Question:
     answers: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     answer_form: str = ""
+    multiple_choice: bool = False
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether one of several options is to be picked, listed or not."""
+        return self.multiple_choice or bool(self.choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document and its questions."""
+    """A document and its questions.
+
+    ``category`` is a group of sources in tables, and ``tokens`` the length by the
+    makers' tokenizer; "" and None if the data do not say.
+    """
 
     doc_id: str
     source: str
@@ -77,6 +91,8 @@ class Document:
     text: str
     questions: tuple[Question, ...]
     split: str = ""
+    category: str = ""
+    tokens: int | None = None
 
 
 QuestionOnDocument = tuple[Document, Question]
@@ -94,6 +110,8 @@ def document_digest(document: Document) -> str:
         document.title,
         document.text,
     ]
+    if document.category:
+        content.append(document.category)
     encoded = json.dumps(content).encode("ascii")  # escapes lone surrogates
     return hashlib.sha256(encoded).hexdigest()
 
@@ -199,6 +217,8 @@ def _document(line: bytes, location: str) -> Document:
         text=text,
         questions=tuple(_question(item, len(text), location) for item in records),
         split=_name(record, "split", location),
+        category=_name(record, "category", location),
+        tokens=_tokens(record, location),
     )
 
 
@@ -224,6 +244,7 @@ def _question(record: dict[str, Any], characters: int, location: str) -> Questio
         answers=answers,
         choices=choices,
         answer_form=form,
+        multiple_choice=record.get("multiple_choice", False) is True,
     )
 
 
@@ -257,6 +278,13 @@ def _name(record: dict[str, Any], key: str, location: str) -> str:
     is_encodable = not re.search(r"[\ud800-\udfff]", name)
     require(is_encodable, f"text that UTF-8 can hold under {key!r}", name, location)
     return name
+
+
+def _tokens(record: dict[str, Any], location: str) -> int | None:
+    tokens = record.get("tokens")
+    is_count = tokens is None or (type(tokens) is int and tokens >= 0)
+    require(is_count, "a number of tokens under 'tokens'", tokens, location)
+    return tokens
 
 
 def _strings(record: dict[str, Any], key: str, location: str) -> tuple[str, ...]:

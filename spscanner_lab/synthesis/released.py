@@ -1,15 +1,13 @@
-"""Converts the files that the paper's authors released to question files.
+"""Converts the training files that the paper's authors released to question files.
 
-Each record of a training file has ``input_ids`` (the tokens of the question, a line
-break and the document), ``full_text_sentences`` (strings that, joined, are the
-document), ``sentence_indices`` (the place of the last token of each sentence in
-``input_ids``) and ``sentence_labels`` (1 for a relevant sentence). A test file is one
-JSON object of benchmarks or categories. Its records have no labels, but ``question``,
-``answer`` (a list of right answers) and ``answer_type`` ("sentence" or "paragraph").
-The licence of the data forbids redistribution.
+Each record has ``input_ids`` (the tokens of the question, a line break and the
+document), ``full_text_sentences`` (strings that, joined, are the document),
+``sentence_indices`` (the place of the last token of each sentence in ``input_ids``) and
+``sentence_labels`` (1 for a relevant sentence). The licence of the data forbids
+redistribution.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +16,10 @@ from tokenizers import Tokenizer
 from spscanner_lab.evidence.data_lines import (
     DataError,
     expecting,
-    json_objects,
+    numbered_lines,
     require,
 )
-from spscanner_rag.system.strict_json import parse_json
-
-MOST_NAMES = 3  # category, benchmark and record
+from spscanner_rag.system.strict_json import parse_object
 
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")
 
@@ -39,91 +35,51 @@ class _Labels(NamedTuple):
 
 
 def read_released(
-    paths: Sequence[Path], tokenizer: Tokenizer
+    paths: Sequence[Path],
+    tokenizer: Tokenizer,
+    on_bad: Callable[[DataError], object] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of released files as lines of a question file.
 
     ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b.
-    `DataError` for a record whose labels, indices or tokens do not match its sentences.
+    A record is bad if its labels, indices or tokens do not match its sentences, or if
+    it is cut. ``on_bad`` gets the error of each, and the record is left out; without
+    it, `DataError` is raised.
     """
     count = 0
     for path in paths:
-        for number, record in json_objects(path, "a JSON object"):
-            labels = _read(record, tokenizer, f"{path}, line {number}")
-            name = f"released-{count}"
-            question = {
-                "qid": f"{name}-0",
-                "question": labels.question,
-                "evidence": labels.evidence,
-                "answerable": bool(labels.evidence),
-            }
-            yield _line(name, "released", "train", labels.text, question)
+        for number, line in numbered_lines(path):
+            if not line.strip():
+                continue
+            location = f"{path}, line {number}"
+            try:
+                with expecting("a JSON object", location):
+                    record = parse_object(line)
+                labels = _read(record, tokenizer, location)
+            except DataError as error:
+                if on_bad is None:
+                    raise
+                on_bad(error)
+                continue
+            yield _line(f"released-{count}", labels)
             count += 1
 
 
-def read_released_tests(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a released test file as lines of a question file.
-
-    They have answers and no evidence. A line's source is the outermost name, a
-    benchmark's or a category's, and its ``doc_id`` is made of all names on the path to
-    the record. `DataError` if the file is not a test file.
-    """
-    with expecting("one JSON object of benchmarks or categories", str(path)):
-        content = parse_json(path.read_text(encoding="utf-8"))
-    for names, record in _records((), content, path):
-        doc_id = "/".join(names)
-        answers = record["answer"]
-        if not isinstance(answers, list):
-            answers = [answers]
-        question = {
-            "qid": doc_id,
-            "question": record["question"],
-            "answers": list(map(str, answers)),
-        }
-        if record.get("answer_type"):
-            question["answer_form"] = record["answer_type"]
-        text = "".join(record["full_text_sentences"])
-        yield _line(doc_id, names[0], "test", text, question)
-
-
-def _line(
-    doc_id: str, source: str, split: str, text: str, question: Mapping[str, Any]
-) -> dict[str, Any]:
+def _line(name: str, labels: _Labels) -> dict[str, Any]:
+    question = {
+        "qid": f"{name}-0",
+        "question": labels.question,
+        "evidence": labels.evidence,
+        "answerable": bool(labels.evidence),
+    }
     return {
-        "doc_id": doc_id,
-        "source": source,
-        "split": split,
+        "doc_id": name,
+        "source": "released",
+        "split": "train",
         "title": "",
-        "text": text,
+        "text": labels.text,
         "questions": [question],
     }
-
-
-def _records(
-    names: tuple[str, ...], content: object, path: Path
-) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """Yield the records in an object or a list, with the names on the path to each."""
-    if isinstance(content, dict) and "full_text_sentences" in content and names:
-        _check_record(content, f"{path}, record {'/'.join(names)!r:.80}")
-        yield names, content
-    elif isinstance(content, (dict, list)) and len(names) < MOST_NAMES:
-        parts = content.items() if isinstance(content, dict) else enumerate(content)
-        for name, part in parts:
-            yield from _records((*names, str(name)), part, path)
-    else:
-        location = "/".join(names) or "the file"
-        raise DataError(
-            f"{path}: got {type(content).__name__} at {location!r:.80}; expected"
-            " objects of benchmarks or categories, and in them records with"
-            " full_text_sentences"
-        )
-
-
-def _check_record(record: Mapping[str, Any], location: str) -> None:
-    is_question = isinstance(record.get("question"), str) and "answer" in record
-    is_complete = is_question and _are_strings(record["full_text_sentences"])
-    expected = "a question, an answer and a list of strings under full_text_sentences"
-    require(is_complete, expected, ", ".join(record), location)
 
 
 def _are_strings(value: object) -> bool:

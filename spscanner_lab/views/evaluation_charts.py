@@ -94,7 +94,7 @@ def charts_of(result: EvaluationResult) -> list[Chart]:
         _chart(
             result,
             "Recall@10 by length of the document",
-            "characters, from",
+            "tokens, from",
             "recall_by_length",
             _ticks(result, "recall_by_length"),
         ),

@@ -30,7 +30,9 @@ def write_files(result: EvaluationResult, out: Path) -> None:
     }
     for name, content in content_by_name.items():
         write_whole(out / name, json.dumps(content, indent=1) + "\n")
-    tables = [evidence_table(result)]
+    tables = []
+    if result.rows:
+        tables.append(evidence_table(result))
     if result.differences:
         tables.append(paired_tests(result.differences))
     tables += result.tables

@@ -42,6 +42,9 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
     counts = _counts(result)
     several = len(result.sources) > 1
     by_source = _tables_by_source(result)
+    sentence = first_sentence(tests, label_by_name)
+    if not result.rows:
+        sentence = "Answers to questions whose evidence the data do not say."
     # with one source, the means equal its numbers
     averages = by_source
     further_sources: list[Table] = []
@@ -63,7 +66,7 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
         facts=facts,
         markers=markers,
         by_name=marker_by_name,
-        sentence=first_sentence(tests, label_by_name),
+        sentence=sentence,
         measured_by=_measured_by(tests),
         several_units=len(units) > 1,
         metrics=METRICS,

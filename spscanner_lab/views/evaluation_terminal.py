@@ -28,8 +28,10 @@ def show_result(result: EvaluationResult, out: Path) -> None:
     if not console.is_terminal:
         # a file or a pipe has no width, so cells are not folded
         console.width = _WIDE
-    title = "Recall, nDCG, MRR and MAP, percent"
-    console.print(_grid(console, table_of(result, title, "", result.ranking_columns)))
+    if result.rows:
+        title = "Recall, nDCG, MRR and MAP, percent"
+        rankings = table_of(result, title, "", result.ranking_columns)
+        console.print(_grid(console, rankings))
     for verdict in verdicts(result):
         console.print(line_of(console, verdict, "bold"))
     for table in result.tables:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -128,3 +129,12 @@ def test_a_line_has_the_labels_alone() -> None:
         }
     ]
     assert line["annotation"] == {"labeller": "first"}
+
+
+def test_a_line_keeps_category_length_and_kind_of_question() -> None:
+    document = replace(DOCUMENT, category="law", tokens=9)
+    question = replace(QUESTION, multiple_choice=True, evidence=((0, 2),))
+    labelled = LabelledQuestion(question, 20, "first")
+    line = annotated_line(document, [labelled], {})
+    assert (line["category"], line["tokens"]) == ("law", 9)
+    assert line["questions"][0]["multiple_choice"] is True

@@ -157,3 +157,17 @@ def test_verdicts(replies: list[str | None], correct: bool | None) -> None:
     (score,) = scores(task, judge=language_model_of(judge))
     assert (score.correct, [reply.text for reply in score.judged]) == (correct, replies)
     assert references_of(["b", " ", "a", "b "]) == ("b", "a")
+
+
+def test_a_choice_without_known_options_is_judged_as_one() -> None:
+    """As the released records are: no token F1, and the judge's rules for options."""
+    prompts = []
+
+    def judge(prompt: str) -> str:
+        prompts.append(prompt)
+        return "DECISION: YES"
+
+    question = Question("q", "Which?", (), answers=("B",), multiple_choice=True)
+    (score,) = scores((question, ["SAY: B. a dog"]), judge=language_model_of(judge))
+    assert (score.token_f1, score.exact_match, score.correct) == (None, None, True)
+    assert "multiple-choice" in prompts[0]

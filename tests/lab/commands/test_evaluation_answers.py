@@ -196,7 +196,7 @@ def test_the_paper_s_experiment_on_its_test_file(
         for row in json.loads((out / "answers.json").read_text())["rows"]
         if (row["metric"], row["source"]) == ("accuracy_by_length", "macro")
     ]
-    assert by_length == [(0, 2), (40_000, 2)]
+    assert by_length == [(0, 2), (8_000, 2)]
     asked = [
         line["prompt"]
         for line in read_lines(out / "answer-replies.jsonl")

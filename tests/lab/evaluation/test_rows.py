@@ -4,7 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from spscanner_lab.evaluation.rows import differences_of, length_bin, rows_of
+from spscanner_lab.evaluation.rows import (
+    differences_of,
+    length_bin,
+    length_name,
+    rows_of,
+)
 from spscanner_rag.baselines.settings import Setting
 from tests.lab.evaluation.handmade_records import RECORDS, SETTINGS
 
@@ -30,7 +35,7 @@ def test_means() -> None:
     assert value("tokens", 10, "macro") == 100
     assert value("seconds", None, "macro") == 2
     assert value("recall_by_length", 0, "a") == pytest.approx(1 / 2)
-    assert value("recall_by_length", 40_000, "a") == 1
+    assert value("recall_by_length", 32_000, "a") == 1
     assert value("recall_by_position@10", 1, "a") == pytest.approx(2 / 3)
 
 
@@ -87,15 +92,19 @@ def test_a_metric_counts_where_it_was_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("characters", "edge"),
+    ("tokens", "edge", "name"),
     [
-        (0, 0),
-        (9_999, 0),
-        (10_000, 10_000),
-        (19_999, 10_000),
-        (20_000, 20_000),
-        (10**6, 160_000),
+        (0, 0, "1-8k"),
+        (7_999, 0, "1-8k"),
+        (8_000, 8_000, "8-16k"),
+        (31_999, 16_000, "16-32k"),
+        (128_000, 128_000, "128-256k"),
+        (256_000, 256_000, "256k+"),
+        (10**6, 256_000, "256k+"),
     ],
 )
-def test_every_question_is_in_the_bin_of_its_length(characters: int, edge: int) -> None:
-    assert length_bin(characters) == edge
+def test_every_question_is_in_the_bin_of_its_length(
+    tokens: int, edge: int, name: str
+) -> None:
+    assert length_bin(tokens) == edge
+    assert length_name(edge) == name

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from spscanner_lab.evidence.data_lines import DataError
 from spscanner_lab.evidence.questions import read_documents
-from spscanner_lab.synthesis.released import read_released, read_released_tests
+from spscanner_lab.synthesis.released import read_released
 
 QUESTION = {
     "qid": "released-0-0",
@@ -79,72 +79,15 @@ def test_records_that_are_refused(
         list(read_released([path], tiny_tokenizer))
 
 
-RECORD = {
-    "question": "Who?",
-    "answer": ["the keeper"],
-    "full_text_sentences": ["It rained. ", "He left."],
-}
-
-
-@pytest.mark.parametrize(
-    ("content", "names"),
-    [
-        (
-            {"qasper": {"1": RECORD, "2": RECORD}},
-            [("qasper", "qasper/1"), ("qasper", "qasper/2")],
-        ),
-        (
-            {"creative": {"narrative": {"1": RECORD}}, "law": {"cuad": {"1": RECORD}}},
-            [("creative", "creative/narrative/1"), ("law", "law/cuad/1")],
-        ),
-        ({"qasper": [RECORD | {"answer_type": "paragraph"}]}, [("qasper", "qasper/0")]),
-    ],
-)
-def test_a_test_file_becomes_lines_with_answers(
-    content: object, names: list[tuple[str, str]], tmp_path: Path
+def test_bad_records_are_named_and_the_others_converted(
+    tiny_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    path = tmp_path / "mambaretriever_test.json"
-    path.write_text(json.dumps(content))
-    lines = list(read_released_tests(path))
-    assert [(line["source"], line["doc_id"]) for line in lines] == names
-    (tmp_path / "ours.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines)
-    )
-    for document in read_documents([tmp_path / "ours.jsonl"], distinct=True):
-        (question,) = document.questions
-        assert (document.text, question.answers) == (
-            "It rained. He left.",
-            ("the keeper",),
-        )
-        assert question.answer_form == ("paragraph" if "qasper/0" in names[0] else "")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([1], "got int at '0'; expected objects of benchmarks or categories"),
-        (
-            {"a": {"b": {"c": {"d": RECORD | {"full_text_sentences": None}}}}},
-            "got dict at 'a/b/c'",
-        ),
-        (
-            {"a": {"1": RECORD | {"question": 1}}},
-            "record 'a/1': expected a question, .*, got 'question, ",
-        ),
-        (
-            {"a": {"1": RECORD | {"full_text_sentences": "It rained."}}},
-            "a list of strings",
-        ),
-        (
-            {"a": {"1": {"full_text_sentences": [], "question": "Who?"}}},
-            "expected a question, an answer",
-        ),
-    ],
-)
-def test_test_files_that_are_refused(
-    content: object, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "test.json"
-    path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=message):
-        list(read_released_tests(path))
+    good = json.dumps(record_of(tiny_tokenizer))
+    without = json.dumps({"input_ids": [1]})
+    path = tmp_path / "released.jsonl"
+    path.write_text(f"{good}\n{without}\n{good}\n{good[:50]}")
+    errors: list[DataError] = []
+    lines = list(read_released([path], tiny_tokenizer, errors.append))
+    assert [line["doc_id"] for line in lines] == ["released-0", "released-1"]
+    places = [str(error).partition(":")[0] for error in errors]
+    assert places == [f"{path}, line 2", f"{path}, line 4"]
