@@ -50,7 +50,9 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
+)
 settings.load_profile("repeatable")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

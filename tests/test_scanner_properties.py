@@ -76,7 +76,7 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
             assert kept == expected_kept
 
 
-@settings(max_examples=160)
+@settings(max_examples=60)
 @given(QUERIES, DOCUMENTS, st.booleans(), st.sampled_from([64, 1000]))
 def test_spans_and_logits(
     scanners: dict[tuple[bool, int], Scanner],

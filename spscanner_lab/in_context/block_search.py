@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from spscanner_lab.in_context.model import BlockSearchModel, DocumentKeys
 from spscanner_lab.in_context.prompt import (
@@ -155,11 +156,21 @@ def read_corpus(
         between()
         rows = slice(start, start + ROWS_AT_ONCE)
         parts.append(model.read_documents(texts[rows], codes[rows]))
-    *layers, lengths, drawn, cut = zip(*parts, strict=True)
-    keys, values = (
-        tuple(torch.cat(layer, 1) for layer in zip(*own, strict=True)) for own in layers
+    return DocumentKeys(
+        keys=_joined_layers([part.keys for part in parts]),
+        values=_joined_layers([part.values for part in parts]),
+        lengths=torch.cat([part.lengths for part in parts]),
+        codes=torch.cat([part.codes for part in parts]),
+        cut=sum(part.cut for part in parts),
     )
-    return DocumentKeys(keys, values, torch.cat(lengths), torch.cat(drawn), sum(cut))
+
+
+def _joined_layers(parts: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """The layers of all parts, each with the tokens of all: (heads, tokens, width)."""
+    layers = []
+    for layer_parts in zip(*parts, strict=True):
+        layers.append(torch.cat(layer_parts, 1))
+    return tuple(layers)
 
 
 @torch.inference_mode()

@@ -97,6 +97,20 @@ class DocumentKeys(NamedTuple):
         """The number of each token's document: (tokens,)."""
         return torch.repeat_interleave(self.lengths)
 
+    def tokens_of(self, documents: Tensor) -> Tensor:
+        """The numbers of the tokens of some documents: (tokens,)."""
+        return torch.isin(self.document_of, documents).nonzero()[:, 0]
+
+    def of_layer(
+        self, layer: int, token_numbers: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """A layer's keys and values, of some tokens or (None) of all."""
+        keys = self.keys[layer]
+        values = self.values[layer]
+        if token_numbers is None:
+            return keys, values
+        return keys[:, token_numbers], values[:, token_numbers]
+
 
 QueryKeys = list[tuple[Tensor, Tensor]]
 """Keys and values of the tokens of queries so far: for each layer (queries,
@@ -259,8 +273,9 @@ class BlockSearchModel(nn.Module):
         all documents, as in training. ``watch`` is called with what each layer attends
         to.
         """
-        settings = self.settings
-        first = DOCUMENT_TOKENS + (before[0][0].shape[2] if before else 0)
+        first = DOCUMENT_TOKENS
+        if before:
+            first += before[0][0].shape[2]
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
         routing = torch.empty(0)
@@ -269,46 +284,47 @@ class BlockSearchModel(nn.Module):
         attended = documents.documents
         token_numbers = None
         for number, layer in enumerate(self.decoder.model.layers):
-            if number == settings.routing_layer + 1 and selected is not None:
+            if number == self.settings.routing_layer + 1 and selected is not None:
                 attended = len(selected)
-                is_selected = torch.isin(documents.document_of, selected)
-                token_numbers = is_selected.nonzero()[:, 0]
+                token_numbers = documents.tokens_of(selected)
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
-                key, value = (
-                    torch.cat(both, 2)
-                    for both in zip(before[number], (key, value), strict=True)
-                )
+                earlier_key, earlier_value = before[number]
+                key = torch.cat((earlier_key, key), 2)
+                value = torch.cat((earlier_value, value), 2)
             query_keys.append((key, value))
-            of_documents = documents.keys[number], documents.values[number]
-            if token_numbers is not None:
-                of_documents = (
-                    of_documents[0][:, token_numbers],
-                    of_documents[1][:, token_numbers],
-                )
-            seen = Attended(
-                query, *of_documents, key, value, self._factor(number, attended)
-            )
+            document_keys, document_values = documents.of_layer(number, token_numbers)
+            factor = self._factor(number, attended)
+            seen = Attended(query, document_keys, document_values, key, value, factor)
             mixed, scores = query_attention(seen, *self._sink(number))
             if watch is not None:
                 watch(number, seen, token_numbers)
-            if number == settings.routing_layer:
+            if number == self.settings.routing_layer:
                 routing = max_similarities(
                     scores, documents.document_of, documents.documents
                 ).sum(1)
-                if (
-                    selected is None
-                    and len(ids) == 1
-                    and documents.documents > settings.best_documents
-                ):
-                    selected = (
-                        routing[0].topk(settings.best_documents).indices.sort().values
-                    )
+                if selected is None:
+                    selected = self._selected(routing)
             hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+        return Read(self._digit_logits(hidden), query_keys, routing, selected)
+
+    def _selected(self, routing: Tensor) -> Tensor | None:
+        """The documents with the largest ``routing``, (queries, documents), in order.
+
+        None for all of them: if there are several queries, or few documents.
+        """
+        queries, documents = routing.shape
+        best_documents = self.settings.best_documents
+        if queries != 1 or documents <= best_documents:
+            return None
+        return routing[0].topk(best_documents).indices.sort().values
+
+    def _digit_logits(self, hidden: Tensor) -> Tensor:
+        """The logits of the ten digits, (queries, tokens, 10), float32."""
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
-        logits = (self.decoder.model.norm(hidden) @ head.T).float()
-        return Read(logits, query_keys, routing, selected)
+        logits: Tensor = self.decoder.model.norm(hidden) @ head.T
+        return logits.float()
 
     def query_ids(self, query: str) -> Tensor:
         """Lay out a query as a batch of one: (1, tokens)."""

@@ -115,7 +115,7 @@ def _trained(
     numbers: EncoderNumbers,
     notify: Notify,
 ) -> _TrainedEncoder:
-    """Train what has steps to train; the states of the trainings are in ``out``."""
+    """Train what has steps to train, from the states of the trainings in ``out``."""
     encoder_state, cross_state = _STATES
     steps = numbers.steps
     if steps:

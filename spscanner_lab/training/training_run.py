@@ -15,10 +15,10 @@ from spscanner_lab.training import Notify
 from spscanner_lab.training.loop import StepReport, Trainer, read_state
 from spscanner_lab.training.processes import Processes
 from spscanner_lab.training.recipe import Recipe
+from spscanner_lab.training.stages.embedder import EmbedderStage
 from spscanner_lab.training.stages.evidence import EvidenceStage, Validation
-from spscanner_lab.training.stages.reranker import (
-    EmbedderStage,
-    RerankerStage,
+from spscanner_lab.training.stages.reranker import RerankerStage
+from spscanner_lab.training.stages.transformer_reranker import (
     TransformerStage,
     is_transformer,
 )

@@ -210,7 +210,7 @@ class ScannerSettings:
 
     @property
     def lexical(self) -> dict[str, bool]:
-        """The parts of the lexical channel; true for those that are on."""
+        """The parts of the lexical channel, true for those that are on."""
         return {key: getattr(self, key) for key in LEXICAL_PARTS}
 
     @classmethod
@@ -262,7 +262,7 @@ class ScannerSettings:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object to write; `from_dict` reads it back."""
+        """Return the object to write, which `from_dict` reads back."""
         optional = {}
         if self.meaning is not None:
             optional["meaning"] = asdict(self.meaning)

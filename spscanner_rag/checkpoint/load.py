@@ -1,4 +1,4 @@
-"""Load a checkpoint: its model, tokenizer and settings; each file is read once."""
+"""Load a checkpoint's model, tokenizer and settings, reading each file once."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ class Checkpoint:
         return current_files(self.folder)
 
     def fingerprint(self) -> str:
-        """One SHA-256, in hexadecimal, of its current files; reads them all."""
+        """One SHA-256, in hexadecimal, of its current files, which are all read."""
         return fingerprint(self.files)
 
 

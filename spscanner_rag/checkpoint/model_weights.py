@@ -65,7 +65,7 @@ def load_weights(
     require_head: bool,
     layout: Layout = SCANNER,
 ) -> tuple[ScannerModel, bool]:
-    """Make the model of a folder; also tell whether its head was in the files."""
+    """Make the model of a folder, and tell whether its head was in the files."""
     if not dtype.is_floating_point:
         raise CheckpointError(
             f"dtype is {dtype}; expected a floating-point one, as torch.float32"

@@ -118,7 +118,7 @@ def embed_checked(
 def _checked(
     embedding: NDArray[np.float32], text: str, width: int
 ) -> NDArray[np.float32]:
-    """Return a vector of ``width`` finite numbers; ``ValueError`` for another."""
+    """Return a vector of ``width`` finite numbers, or raise a ``ValueError``."""
     if embedding.shape != (width,):
         fault = f"a vector of shape {embedding.shape}"
     elif not np.isfinite(embedding).all():

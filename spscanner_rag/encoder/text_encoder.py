@@ -78,7 +78,7 @@ class TextEncoder:
     def _vectors_by_text(
         self, texts: Sequence[str], width: int | None
     ) -> dict[str, NDArray[np.float32]]:
-        """Vectors of texts; only those that are not remembered are embedded."""
+        """Vectors of texts, of which only those not remembered are embedded."""
         vector_by_text = {}
         for text in texts:
             vector = self._vector_by_text.get(text)
@@ -116,6 +116,6 @@ def _estimated_tokens(text: str) -> int:
 
 
 def _normalized(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1; a vector of zeros stays zeros."""
+    """Vectors of length 1, but a vector of zeros stays zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)

@@ -73,7 +73,7 @@ class TokenizedSentences(NamedTuple):
 
 
 def _start_of_next(first: int, stop: int, starts: NDArray[np.int64]) -> int:
-    """Where the window after (first, stop) begins; ``starts`` are the sentences'."""
+    """Where the window after (first, stop) begins, among the sentences' ``starts``."""
     middle = (first + stop) // 2
     half_way = int(starts[np.searchsorted(starts, middle, side="right") - 1])
     if half_way > first:

@@ -162,7 +162,7 @@ class TextFile:
         return line, offset - int(self._line_starts[line - 1]) + 1
 
     def page(self, offset: int) -> PageStart | None:
-        """The page that a character is on; None for a file without pages."""
+        """The page that a character is on, or None for a file without pages."""
         if not self.pages:
             return None
         number = bisect_right(self.pages, offset, key=lambda page: page.start)
@@ -197,7 +197,7 @@ class TextFile:
         return titles or self._row(offset)
 
     def _row(self, offset: int) -> tuple[str, ...]:
-        """Number and header of the table row at a character; the header is row 1."""
+        """Number (1 is the header) and header of the table row at a character."""
         number = self._block_number(offset)
         if number < 0:
             return ()

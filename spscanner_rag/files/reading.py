@@ -187,7 +187,7 @@ def _records(data: bytes, format_name: str) -> Iterator[Record]:
 
 
 def most_bytes_of(path: str) -> int:
-    """Return the most bytes of a file with this name; larger ones are refused."""
+    """Return the most bytes that a file with this name may have."""
     name = format_named_by(path)
     if name is not None:
         return FORMATS[name].most_bytes

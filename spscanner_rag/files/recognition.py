@@ -95,7 +95,7 @@ def _recognized(data: bytes) -> FileFormat | None:
 
 
 def _unreadable(data: bytes) -> str | None:
-    """Return what a file is if no reader reads it; None for text and unknown files."""
+    """Return what an unreadable file is, or None for text and unknown files."""
     if data.startswith(_ZIP):
         names = [name for name, file_format in FORMATS.items() if file_format.is_zip]
         listed = f"{', '.join(names[:-1])} or {names[-1]}"

@@ -201,7 +201,7 @@ def _written_forms(text: str, comma_is_decimal: bool) -> Iterator[WrittenForm]:
 
 
 def _value(number: str, magnitude: str, comma_is_decimal: bool) -> str:
-    """The digits of a number with its magnitude; empty if it is not a whole number."""
+    """The digits of a number with its magnitude, empty if it is not a whole number."""
     thousands, decimal = (".", ",") if comma_is_decimal else (",", ".")
     plain = number.replace(thousands, "").replace(decimal, ".")
     if plain.count(".") > 1 or not plain.isascii():

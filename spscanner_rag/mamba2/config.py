@@ -85,7 +85,7 @@ class Mamba2Config:
     chunk_size: int = 256
 
     def __post_init__(self) -> None:
-        """Refuse invalid values; the message names the key of ``config.json``."""
+        """Refuse invalid values in a message with the key of ``config.json``."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type is int and (type(value) is not int or value < 1):
@@ -239,7 +239,7 @@ def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) 
 
 
 def _checked_dt_limit(value: object) -> tuple[float, float]:
-    """Return two numbers, ``0 <= low <= high``; the second may be infinite."""
+    """Return two numbers, ``0 <= low <= high``, of which the second may be infinite."""
     if (
         isinstance(value, list | tuple)
         and len(value) == 2

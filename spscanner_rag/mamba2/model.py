@@ -60,10 +60,11 @@ class Projection(nn.Linear):
             return super().forward(inputs)
         rows = inputs.reshape(-1, inputs.shape[-1])
         missing = filled(len(rows)) - len(rows)
-        outputs = F.linear(
-            F.pad(rows, (0, 0, 0, missing)) if missing else rows, self.weight, self.bias
-        )
-        return outputs[: len(rows)].view(*inputs.shape[:-1], self.out_features)
+        padded = rows
+        if missing:
+            padded = F.pad(rows, (0, 0, 0, missing))
+        outputs = F.linear(padded, self.weight, self.bias)[: len(rows)]
+        return outputs.view(*inputs.shape[:-1], self.out_features)
 
 
 def filled(rows: int) -> int:
@@ -119,7 +120,9 @@ class Backbone(nn.Module):
 
         With ``at``, the output is (units, d_model).
         """
-        residual = embedded.float() if self.residual_in_fp32 else embedded
+        residual = embedded
+        if self.residual_in_fp32:
+            residual = embedded.float()
         after = []
         last = len(self.layers) - 1
         for number, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
@@ -157,7 +160,9 @@ class Block(nn.Module):
         """
         normed = self.mixer.kernels.norm(self.norm, residual)
         mixed, state = self.mixer(normed, state, sequence_index, at)
-        return (residual if at is None else residual[at]) + mixed, state
+        if at is not None:
+            residual = residual[at]
+        return residual + mixed, state
 
 
 class Mamba2Mixer(nn.Module):
@@ -181,9 +186,8 @@ class Mamba2Mixer(nn.Module):
         self.dt_bias = nn.Parameter(first_steps(config.nheads))
         # as in mamba-ssm
         self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())
-        self.D = nn.Parameter(
-            torch.ones(config.d_inner if config.D_has_hdim else config.nheads)
-        )
+        skip_weights = config.d_inner if config.D_has_hdim else config.nheads
+        self.D = nn.Parameter(torch.ones(skip_weights))
         if config.rmsnorm:
             self.norm = GatedRMSNorm(config)
         self.out_proj = Projection(config.d_inner, config.d_model, bias=config.bias)
@@ -209,6 +213,8 @@ class Mamba2Mixer(nn.Module):
         group_width = config.ngroups * config.d_state
         x, B, C = torch.split(xBC, [config.d_inner, group_width, group_width], dim=-1)
         D = self.D.float()
+        if config.D_has_hdim:
+            D = D.view(config.nheads, config.headdim)
         operands = ScanOperands(
             x.reshape(batch, tokens, config.nheads, config.headdim),
             dt,
@@ -216,7 +222,7 @@ class Mamba2Mixer(nn.Module):
             -torch.exp(self.A_log.float()),
             B.reshape(batch, tokens, config.ngroups, config.d_state),
             C.reshape(batch, tokens, config.ngroups, config.d_state),
-            D.view(config.nheads, config.headdim) if config.D_has_hdim else D,
+            D,
         )
         y, ssm = self.kernels.scan(operands, state.ssm, config, sequence_index)
         y = y.reshape(batch, tokens, config.d_inner)
@@ -224,11 +230,10 @@ class Mamba2Mixer(nn.Module):
             # (units, d_inner)
             y = y[at]
             z = z[at]
-        y = (
-            self.kernels.gated_norm(self.norm, y, z)
-            if config.rmsnorm
-            else y * F.silu(z)
-        )
+        if config.rmsnorm:
+            y = self.kernels.gated_norm(self.norm, y, z)
+        else:
+            y = y * F.silu(z)
         return self.out_proj(y), LayerState(conv_tail, ssm)
 
 
@@ -267,24 +272,38 @@ class ScannerModel(nn.Module):
         self.config = config
         self.kernels: Kernels = TORCH_KERNELS
         self.backbone = Backbone(config)
-        self.binary_head = nn.Linear(config.d_model, 1) if head else None
-        self.match_embedding = (
-            nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
-        )
-        self.lexical_prior = nn.Linear(1, 1, bias=False) if lexical_prior else None
-        self.surroundings = (
-            nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
-        )
-        self.soft_match = (
-            Projection(SOFT_FEATURES, config.d_model, bias=False) if soft else None
-        )
-        self.soft_prior = nn.Linear(config.d_model, SOFT_SCORES) if soft else None
+        self.binary_head: nn.Linear | None = None
+        self.match_embedding: nn.Embedding | None = None
+        self.lexical_prior: nn.Linear | None = None
+        self.surroundings: nn.Linear | None = None
+        self.soft_match: Projection | None = None
+        self.soft_prior: nn.Linear | None = None
+        d_model = config.d_model
+        if head:
+            self.binary_head = nn.Linear(d_model, 1)
+        if match_embedding:
+            self.match_embedding = nn.Embedding(MATCH_CLASSES, d_model)
+        if lexical_prior:
+            self.lexical_prior = nn.Linear(1, 1, bias=False)
+        if surroundings:
+            self.surroundings = nn.Linear(d_model, SURROUNDINGS)
+        if soft:
+            self.soft_match = Projection(SOFT_FEATURES, d_model, bias=False)
+            self.soft_prior = nn.Linear(d_model, SOFT_SCORES)
+        self._set_first_weights()
+
+    def _set_first_weights(self) -> None:
+        """Set the weights of the optional parts.
+
+        Surroundings and the soft channel, but for its first score, have no effect
+        before training.
+        """
         if self.match_embedding is not None:
             nn.init.normal_(self.match_embedding.weight, std=0.02)
         if self.lexical_prior is not None:
             nn.init.constant_(self.lexical_prior.weight, 0.5)
         for part in filter(None, (self.surroundings, self.soft_match, self.soft_prior)):
-            for parameter in part.parameters():  # no effect before training
+            for parameter in part.parameters():
                 nn.init.zeros_(parameter)
         if self.soft_prior is not None:
             nn.init.constant_(self.soft_prior.bias[:1], SOFT_START)
@@ -296,7 +315,7 @@ class ScannerModel(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The weights' dtype; ``A_log``, ``D`` and ``dt_bias`` are float32."""
+        """The weights' dtype, except ``A_log``, ``D`` and ``dt_bias`` in float32."""
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
@@ -367,14 +386,15 @@ class ScannerModel(nn.Module):
 
     @property
     def prior_width(self) -> int:
-        """The number of scores in a unit's prior; 0 without a lexical prior."""
+        """The number of scores in a unit's prior, 0 without a lexical prior."""
         if self.lexical_prior is None:
             return 0
-        return (
-            1
-            + (SURROUNDINGS if self.surroundings else 0)
-            + (SOFT_SCORES if self.soft_prior else 0)
-        )
+        width = 1
+        if self.surroundings is not None:
+            width += SURROUNDINGS
+        if self.soft_prior is not None:
+            width += SOFT_SCORES
+        return width
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
         """Return relevance logits, (units,), float32.

@@ -131,8 +131,14 @@ class SequenceBatch(NamedTuple):
             [len(sequence.input_ids) for sequence in sequences], np.int64
         )
         numbers = np.arange(len(sequences))
-        rows = np.zeros_like(numbers) if packed else numbers
-        starts = np.cumsum(lengths) - lengths if packed else np.zeros_like(lengths)
+        numbers_of_tokens = None
+        if packed:
+            rows = np.zeros_like(numbers)
+            starts = np.cumsum(lengths) - lengths
+            numbers_of_tokens = np.repeat(numbers.astype(np.int32), lengths)
+        else:
+            rows = numbers
+            starts = np.zeros_like(lengths)
         layout = _Places(rows, starts, lengths)
         priors = []
         unit_tokens = []
@@ -152,7 +158,7 @@ class SequenceBatch(NamedTuple):
             unit_tokens=np.concatenate(unit_tokens),
             starts=starts,
             stops=starts + lengths,
-            numbers=np.repeat(numbers.astype(np.int32), lengths) if packed else None,
+            numbers=numbers_of_tokens,
         )
 
     def tokens_between(self, start: int, stop: int) -> int:

@@ -82,7 +82,7 @@ class _ModelFields(BaseModel):
 
 
 def _rule_fields() -> dict[str, Any]:
-    """The fields of `SelectionRules` for pydantic; `Selection` checks their values."""
+    """The fields of `SelectionRules` for pydantic, whose values `Selection` checks."""
     fields: dict[str, Any] = {}
     for name, rule in SELECTION_RULES.items():
         declared = Field(default=rule.default, description=rule.meaning)

@@ -1,1 +1,1 @@
-"""Questions on texts to logits: reading, pipeline, devices; see `Scanner`."""
+"""Questions on texts to logits: reading, pipeline and devices of a `Scanner`."""

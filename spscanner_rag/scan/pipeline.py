@@ -87,7 +87,7 @@ class _Matched(NamedTuple):
 
     @property
     def is_read(self) -> NDArray[np.bool_] | None:
-        """Which units are read, (units,); None: all of them."""
+        """Which units are read, (units,), or None for all of them."""
         if self.stretches is None:
             return None
         mask = np.zeros(len(self.query_on_text.text.units), bool)

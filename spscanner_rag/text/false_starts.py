@@ -86,7 +86,7 @@ def _continues_enumeration(text: str, start: int) -> bool:
 
 
 def _markers_before(marker: str) -> list[str]:
-    """The markers that may come right before an item's; none before the first."""
+    """The markers that may come right before an item's, none before the first."""
     if marker.isdigit():
         return [str(int(marker) - 1)] if int(marker) > 1 else []
     markers = []

@@ -92,7 +92,7 @@ KINDS = ["chunk:1", "chunk:3", "chunk", "passage", "document"]
 TEXTS = st.text(st.sampled_from("ab.\n\r\t \u00a0\u2028é\ud800🦦"), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXTS, st.sampled_from(KINDS))
 def test_units_are_the_text(text: str, unit: Any) -> None:
     units = segmenter_of(unit).segment(text)

@@ -61,7 +61,7 @@ def test_every_format_has_a_sample() -> None:
     assert not missing, f"add samples of {missing} to SAMPLES in {__file__}"
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_is_read(name: str, pdf_of: Callable[..., bytes]) -> None:
     file_format = FORMATS[name]
     data = SAMPLES[name] or pdf_of([["The keeper left."]])
@@ -72,7 +72,7 @@ def test_a_sample_is_read(name: str, pdf_of: Callable[..., bytes]) -> None:
         assert "The keeper left." in read_bytes(path, data).text
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_what_a_format_recognizes_is_its_own_alone(
     name: str, pdf_of: Callable[..., bytes]
 ) -> None:

@@ -23,6 +23,21 @@ CLASSES = (
 OTHER_DEFAULTS = {"order": "score"}
 """The frameworks want the best first."""
 
+VALUES: dict[str, Any] = {
+    "top_k": 3,
+    "threshold": 0.25,
+    "max_tokens": 100,
+    "count_tokens": len,
+    "context": 2,
+    "order": "document",
+    "merge": True,
+    "diversity": 0.5,
+    "top_k_per_text": 4,
+    "always_keep": ["1911"],
+    "require_answer": 0.75,
+}
+"""A value of each option that is not its default."""
+
 every_class = pytest.mark.parametrize("fields", CLASSES)
 
 
@@ -45,29 +60,21 @@ def test_every_option_is_a_field(fields: type[ScanFields]) -> None:
         assert fields.model_fields[name].default == default, name
 
 
+def test_every_option_has_an_example_value() -> None:
+    missing = sorted(SELECTION_OPTIONS.keys() - VALUES.keys())
+    assert not missing, f"add values of {missing} to VALUES in {__file__}"
+
+
 @every_class
-@pytest.mark.parametrize("option", SELECTION_OPTIONS)
+@pytest.mark.parametrize("option", VALUES)
 def test_every_field_reaches_the_selection_and_is_checked(
     fields: type[ScanFields], option: str
 ) -> None:
-    values = {
-        "top_k": 3,
-        "threshold": 0.25,
-        "max_tokens": 100,
-        "count_tokens": len,
-        "context": 2,
-        "order": "document",
-        "merge": True,
-        "diversity": 0.5,
-        "top_k_per_text": 4,
-        "always_keep": ["1911"],
-        "require_answer": 0.75,
-    }
     name = fields.selection_names()[option]
-    options = {name: values[option]}
+    options = {name: VALUES[option]}
     if option == "max_tokens":
         options["count_tokens"] = len  # the scorer has no tokenizer
     search = made(fields, **options).sentence_search()
-    assert getattr(search.selection, option) == values[option]
+    assert getattr(search.selection, option) == VALUES[option]
     with pytest.raises(ValueError, match=rf"{name}\b"):
         made(fields, **{name: object()})

@@ -36,7 +36,7 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.lists(TEXTS, max_size=12), TEXTS, st.integers(0, 24))
 @example([], "ship", 3)
 @example([""], "ship", 0)

@@ -12,7 +12,7 @@ from spscanner_rag.lexical.words import query_stems
 from tests.lexical.matching import match
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(st.text(st.sampled_from("ab _-. \nйаλ\ud800"), max_size=12), max_size=6),
     st.text(st.sampled_from("ab _-йаλ\ud800 "), max_size=8),

@@ -46,7 +46,7 @@ ANY_WORDS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(question=ANY_WORDS, words=ANY_WORDS, at_once=st.integers(1, 5))
 def test_similarities_are_those_of_the_formula(
     question: list[str], words: list[str], at_once: int

@@ -108,7 +108,7 @@ SHAPES = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     SHAPES,
     st.one_of(st.integers(1, 80), st.sampled_from([1, 2, 16, 64, 256])),

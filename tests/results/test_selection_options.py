@@ -131,6 +131,8 @@ def table() -> list[str]:
 def test_the_documentation_has_the_table() -> None:
     shown = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     expected = [line for line in table() if line.startswith("| ")]
+    missing = [line for line in expected if line not in shown]
+    assert not missing, f"docs/selection.md: the table lacks {missing}"
     assert shown[: len(expected)] == expected
 
 

@@ -127,7 +127,7 @@ def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cut_documents(), st.sampled_from([None, 1, 3]), st.integers(0, 1), st.booleans())
 def test_what_is_kept_is_what_was_selected_and_no_more(
     cut: tuple[str, list[Piece]], top_k: int | None, context: int, merge: bool

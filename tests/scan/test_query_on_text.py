@@ -36,7 +36,7 @@ def sequence_token_by_token(
     return sequence, [place[end] for end in ends]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
     question=st.integers(0, 4),

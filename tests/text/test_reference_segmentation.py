@@ -60,7 +60,7 @@ def test_units_ids_and_ends_are_the_originals(
         assert tokens.unit_ends.tolist() == expected["end_token_indices"]
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(text=any_text)
 def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
     def visible(part: str) -> int:

@@ -24,7 +24,7 @@ any_text = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(any_text, st.integers(16, 60))
 def test_long_spans_are_cut_without_loss(text: str, limit: int) -> None:
     whole = trim_span(text, 0, len(text))

@@ -149,7 +149,7 @@ class LocalFolder(PartsFolder):
         return earlier_run(self._path / IDENTITY, "parts")
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each part; the last line about a part counts."""
+        """Return the SHA-256 of each part, where the last line about a part counts."""
         digests: dict[str, str] = {}
         for _, line in complete_lines(self._path / DIGESTS):
             with suppress(ValueError, KeyError):
@@ -190,7 +190,7 @@ class AddressFolder(PartsFolder):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder; nothing is locked."""
+        """Make the folder, with nothing locked."""
         self._file_system.create_dir(self._inner_path, recursive=True)
         yield
 

@@ -44,7 +44,7 @@ class Progress:
 
 
 class RepeatedIds:
-    """Finds ids that an earlier row has too; keeps a hash of every id, not the id.
+    """Finds ids that an earlier row has too, by a hash of every id.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def open_below(folder: Path, parts: Sequence[str]) -> int:
 
 
 def _regular(descriptor: int) -> int:
-    """The descriptor of a regular file; another is closed and refused."""
+    """The descriptor of a regular file, where any other is closed and refused."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

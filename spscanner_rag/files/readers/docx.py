@@ -187,7 +187,7 @@ class _Story:
         return is_unread or element.tag == _FALLBACK
 
     def _reads_table_part(self, element: Element, name: str) -> bool:
-        """Read a table, row or cell; False for one that is read as what is in it."""
+        """Read a table, row or cell, or return False for one read as what is in it."""
         if name == "tbl" and self._rows is None:
             self._table(element)
         elif name == "tr" and self._rows is not None and self._cell is None:

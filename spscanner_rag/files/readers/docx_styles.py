@@ -81,7 +81,7 @@ class Styles:
 
 
 def outline_level(element: Element) -> int:
-    """The heading level, from 1, that a property sets; 0 for none."""
+    """The heading level, from 1, that a property sets, or 0 for none."""
     return (whole_number(value(element), LAST_LEVEL + 1, LAST_LEVEL + 1) + 1) % (
         LAST_LEVEL + 2
     )

@@ -36,7 +36,7 @@ def attribute(element: Element, name: str, path: str = ".") -> str:
 
 
 def _found(element: Element, path: str) -> Element:
-    """The element at a path below another; None if either is missing."""
+    """The element at a path below another, or None if either is missing."""
     if element is None:
         return None
     return element.find(path, NAMES)

@@ -85,7 +85,7 @@ def _markup_between(text: str, start: int, end: int) -> Iterator[Block]:
 
 
 def _shown(match: re.Match[str]) -> str | None:
-    """What is shown in place of markup; None for what is text."""
+    """What is shown in place of markup, or None for what is text."""
     if match["tag"]:
         return _SHOWN_FOR_TAG.get(match["name"].lower())
     if match["entity"]:

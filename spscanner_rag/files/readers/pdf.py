@@ -123,7 +123,7 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
 
 
 def _labels(pages: Sequence[Record]) -> list[str]:
-    """Labels of the pages, as a viewer shows them; their numbers if one has none."""
+    """Labels of the pages, as a viewer shows them, or their numbers if one has none."""
     labels = []
     for number, page in enumerate(pages, start=1):
         labels.append(page.get("label", str(number)))

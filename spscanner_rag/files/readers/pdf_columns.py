@@ -76,7 +76,7 @@ def _flows(strips: list[Strip], depth: int) -> list[list[Strip]]:
 
 
 def _best_bands(strips: list[Strip]) -> list[_Band]:
-    """Bands at the gutter with most lines on both sides; none without a gutter."""
+    """Bands at the gutter with most lines on both sides, none without a gutter."""
     best: list[_Band] = []
     best_lines = 0
     order = sorted(range(len(strips)), key=lambda number: -strips[number].top)

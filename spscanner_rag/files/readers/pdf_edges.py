@@ -145,7 +145,7 @@ def _says_something(title: str) -> bool:
 
 
 def _in_words(pages: Sequence[int]) -> str:
-    """Numbers of pages, increasing, for a note; each counts once.
+    """Numbers of pages, increasing, for a note, where each counts once.
 
     Examples
     --------

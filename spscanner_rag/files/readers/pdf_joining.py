@@ -184,7 +184,7 @@ def _with_aside(
 
 
 def _split_at_last_sentence(part: Part) -> tuple[Part, Part] | None:
-    """A paragraph cut before its last sentence; None if it has only one."""
+    """A paragraph cut before its last sentence, or None if it has only one."""
     ends = [match.end() for match in _SENTENCE_END.finditer(part.text)]
     if not ends:
         return None

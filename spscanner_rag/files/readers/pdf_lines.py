@@ -94,7 +94,7 @@ class Line:
 
     @cached_property
     def text(self) -> str:
-        """Its words; two spaces part cells."""
+        """Its words, with two spaces between cells."""
         return "  ".join(" ".join(cell.words) for cell in self.cells)
 
 
@@ -133,5 +133,5 @@ def beside(left: Strip, right: Strip) -> bool:
 
 
 def distance(first: Strip, second: Strip) -> float:
-    """How far two strips are apart; below 0 if one is above a part of the other."""
+    """How far two strips are apart, below 0 if one is above a part of the other."""
     return max(second.left - first.right, first.left - second.right)

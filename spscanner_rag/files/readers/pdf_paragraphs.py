@@ -304,7 +304,7 @@ def _is_points(lines: list[Line]) -> bool:
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a text ends as a sentence does; a note's number may follow.
+    """Whether a text ends as a sentence does, where a note's number may follow.
 
     Examples
     --------

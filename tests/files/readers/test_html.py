@@ -120,8 +120,8 @@ def test_five_megabytes_of_nested_tags_are_refused_at_once(part: str) -> None:
 @pytest.mark.parametrize(
     "part", ["<!--", "<", "<a '", "&", "<script>", "<a a=", "</p>", "<p>"]
 )
-def test_megabytes_of_broken_tags_are_read(part: str) -> None:
-    assert "end" in page("end<hr>" + part * (1_000_000 // len(part))).text
+def test_long_runs_of_broken_tags_are_read(part: str) -> None:
+    assert "end" in page("end<hr>" + part * (200_000 // len(part))).text
 
 
 @given(

@@ -100,7 +100,7 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 
 class NumbaKernels(Kernels):
-    """Fused steps on a CPU; plain torch if gradients are needed."""
+    """Fused steps on a CPU, and plain torch if gradients are needed."""
 
     name = "numba"
     packs = True

@@ -176,7 +176,7 @@ class Operators(NamedTuple):
 
 
 def load_kernels() -> Kernels:
-    """Load the kernels; an ``ImportError`` says in one line what to install."""
+    """Load the kernels, or raise an ``ImportError`` that says what to install."""
     return MambaKernels(load_operators())
 
 

@@ -13,12 +13,9 @@ from torch.nn import functional as F
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.recipe import Recipe
-from spscanner_lab.training.stages.reranker import (
-    RerankerObjective,
-    RerankerStage,
-    as_reranker,
-    ranking,
-)
+from spscanner_lab.training.stages.pair_objectives import RerankerObjective
+from spscanner_lab.training.stages.passage_ranking import ranking
+from spscanner_lab.training.stages.reranker import RerankerStage, as_reranker
 from spscanner_lab.training.start import RunFiles, train_tokenizer
 from spscanner_lab.training.training_run import TrainingRun
 from spscanner_rag.baselines.cross_encoder import CrossEncoder

@@ -15,7 +15,7 @@ from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.data.passages import PassageColumn
 from spscanner_lab.training.recipe import Recipe
-from spscanner_lab.training.stages.reranker import EmbedderObjective
+from spscanner_lab.training.stages.embedder import EmbedderObjective
 from spscanner_lab.training.start import RunFiles
 from spscanner_lab.training.training_run import TrainingRun
 from spscanner_rag.baselines.dense import Dense
