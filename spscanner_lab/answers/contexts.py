@@ -7,6 +7,7 @@ import numpy as np
 
 from spscanner_lab.evaluation.corpus_units import segmenter_for
 from spscanner_lab.evidence.questions import Document, Question
+from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.coverage import Spans
@@ -90,7 +91,7 @@ def retriever_contexts(
         How many units. Default: the paper's 50 sentences or 5 chunks.
     words : int, optional
         Instead of units, give that many words of them, best first, as in EM@l of Dense
-        X Retrieval (Chen et al., 2024).
+        X Retrieval (Chen et al., 2024); of `Propositions`, those of its statements.
     """
     segmenter = segmenter_for(setting.unit, scorer)
     top_k = PAPER_UNITS.get(setting.unit, 10) if best is None else best
@@ -99,6 +100,9 @@ def retriever_contexts(
         titles.clear()
         titles[document.text] = document.title
         text = document.text
+        if words is not None and isinstance(scorer, Propositions):
+            statements = scorer.best_propositions(question.text, text)
+            return (first_words((said.text for said in statements), words),)
         units = segmenter.segment(text)
         (scores,) = score_batch(scorer, [(question.text, text, units)])
         logits = scores.logits
@@ -106,11 +110,28 @@ def retriever_contexts(
             result = ScanResult(question.text, text, *Spans.of(units), logits)
             return (result.context(top_k=top_k),)
         ranked_units = (units[number] for number in rank(logits))
-        return (" ".join(islice(_words_of_units(text, ranked_units), words)),)
+        return (first_words(_texts_of(text, ranked_units), words),)
 
     return contexts
 
 
-def _words_of_units(text: str, units: Iterable[Unit]) -> Iterator[str]:
+def first_words(texts: Iterable[str], count: int) -> str:
+    """Return the first words of texts, joined.
+
+    Examples
+    --------
+    >>> from spscanner_lab.answers.contexts import first_words
+    >>> first_words(["She signed it.", "It rained."], 4)
+    'She signed it. It'
+    """
+    return " ".join(islice(_words_of(texts), count))
+
+
+def _words_of(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from text.split()
+
+
+def _texts_of(text: str, units: Iterable[Unit]) -> Iterator[str]:
     for unit in units:
-        yield from text[unit.start : unit.end].split()
+        yield text[unit.start : unit.end]

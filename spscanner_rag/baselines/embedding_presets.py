@@ -34,10 +34,27 @@ PRESETS = {
     "contriever": Preset(
         "facebook/contriever-msmarco", similarity="dot", pooling="mean"
     ),
-    # the one of Dense X
+    # this one and the five after it are those of Dense X
     "contriever-unsupervised": Preset(
         "facebook/contriever", similarity="dot", pooling="mean"
     ),
+    "simcse": Preset(
+        "princeton-nlp/unsup-simcse-bert-base-uncased",
+        similarity="cosine",
+        pooling="cls",
+    ),
+    "dpr": Preset(
+        "sentence-transformers/facebook-dpr-ctx_encoder-multiset-base",
+        "sentence-transformers/facebook-dpr-question_encoder-multiset-base",
+        similarity="dot",
+    ),
+    "ance": Preset(
+        "sentence-transformers/msmarco-roberta-base-ance-firstp", similarity="dot"
+    ),
+    "tas-b": Preset(
+        "sentence-transformers/msmarco-distilbert-base-tas-b", similarity="dot"
+    ),
+    "gtr": Preset("sentence-transformers/gtr-t5-base", similarity="cosine"),
     "dragon": Preset(
         "facebook/dragon-plus-context-encoder",
         "facebook/dragon-plus-query-encoder",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spscanner_rag import baselines  # a module is imported when its name is used
@@ -161,10 +162,25 @@ def _load_mamba_reranker(model: str, options: LoadOptions) -> "Scorer":
 
 
 def _load_propositions(model: str, options: LoadOptions) -> "Scorer":
-    dense = baselines.Dense(device=options.torch_device)
-    return baselines.Propositions(
-        model, dense, options.unit, titles=options.titles, device=options.device
+    decomposer, embedder = _with_embedder(model)
+    dense = baselines.Dense(
+        embedder or "minilm",
+        device=options.torch_device,
+        trust_remote_code=options.trust_remote_code,
     )
+    propositions = baselines.Propositions(
+        decomposer, dense, options.unit, titles=options.titles, device=options.device
+    )
+    propositions.name = f"propositions:{model}"
+    return propositions
+
+
+def _with_embedder(model: str) -> tuple[str, str]:
+    """Split MODEL@EMBEDDER; a folder may have an @ in its name."""
+    if Path(model).expanduser().is_dir():
+        return model, ""
+    decomposer, at, embedder = model.rpartition("@")
+    return (decomposer, embedder) if at else (model, "")
 
 
 def _load_remote(model: str, options: LoadOptions) -> "Scorer":
@@ -213,8 +229,8 @@ BUILT_IN = (
     ),
     RetrieverKind(
         "propositions",
-        "propositions:MODEL, propositions by a seq2seq model, ranked by "
-        "all-MiniLM-L6-v2",
+        "propositions:MODEL or propositions:MODEL@EMBEDDER, propositions by a seq2seq "
+        "model, ranked as dense:EMBEDDER does (default: all-MiniLM-L6-v2)",
         _load_propositions,
         model=ModelName.REQUIRED,
     ),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Dense, Propositions
+from spscanner_rag.baselines.names import scorer_of
 from spscanner_rag.baselines.proposition_model import (
     SEQ2SEQ_INPUT,
     Seq2Seq,
@@ -252,3 +253,30 @@ def test_the_rule_of_ties() -> None:
     assert tied("nothing shared", ["The ship left."]) is None
     assert tied("東京に住む", ["東京の人", "大阪に"]) == 0
     assert tied("nothing", []) is None
+
+
+def test_the_command_line_names_the_model_that_ranks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loaded: list[object] = []
+
+    def dense(embedder: object, **options: object) -> Dense:
+        loaded.append(embedder)
+        return Dense(letters)
+
+    monkeypatch.setattr("spscanner_rag.baselines.Dense", dense)
+    monkeypatch.setattr(
+        "spscanner_rag.baselines.propositions.Seq2Seq",
+        lambda model, **_: loaded.append(model) or Says(STATEMENTS),
+    )
+    folder = tmp_path / "at@home"
+    folder.mkdir()
+    scorer = scorer_of("propositions:owner/model@gtr")
+    scorer_of("propositions:owner/model")
+    scorer_of(f"propositions:{folder}")
+    assert loaded == [
+        *("gtr", "owner/model"),
+        *("minilm", "owner/model"),
+        *("minilm", str(folder)),
+    ]
+    assert scorer.name == "propositions:owner/model@gtr"

@@ -15,8 +15,12 @@ from spscanner_lab.answers.contexts import (
     document_windows,
     retriever_contexts,
 )
+from spscanner_lab.answers.scoring import Answerer
 from spscanner_lab.evidence.questions import Document, Question
-from spscanner_rag.baselines import BM25
+from spscanner_lab.llm.asking import Asker
+from spscanner_lab.llm.language_models import language_model_of
+from spscanner_rag.baselines import BM25, Propositions
+from spscanner_rag.baselines.propositions import Proposition
 from spscanner_rag.baselines.settings import Setting
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
@@ -143,6 +147,43 @@ def test_so_many_units_or_words_are_read(
     contexts = retriever_contexts(Setting("last"), LastFirst(titles), titles, **options)
     (read,) = contexts(FIRST, FIRST.questions[0])
     assert read == text or len(read.split()) == len(FIRST.text.split())
+
+
+STATEMENTS = ["Otters swim far.", "Otters eat fish daily.", "Rain falls."]
+
+
+class Stated(Propositions):
+    """Ranks three statements, the best of which answers in its third word."""
+
+    def __init__(self) -> None:
+        """Load nothing."""
+
+    def best_propositions(self, query: str, text: str) -> list[Proposition]:
+        return [Proposition(statement, 0, 5) for statement in STATEMENTS]
+
+
+@pytest.mark.parametrize(
+    ("words", "read", "match"),
+    [
+        (5, "Otters swim far. Otters eat", 0.0),
+        (6, "Otters swim far. Otters eat fish", 1.0),
+        (100, "Otters swim far. Otters eat fish daily. Rain falls.", 1.0),
+    ],
+)
+def test_exact_match_at_so_many_words_of_propositions(
+    words: int, read: str, match: float
+) -> None:
+    """EM@l by hand: the reader finds "fish" if it is among the first l words."""
+    contexts = retriever_contexts(Setting("stated"), Stated(), {}, words=words)
+    question = Question("q", "What do otters eat?", (), answers=("fish",))
+    (text,) = contexts(FIRST, question)
+    assert text == read
+    reader = language_model_of(
+        lambda prompt: f"ANSWER: {'fish' if 'fish' in prompt else 'nothing'}",
+        name="reader",
+    )
+    score = Answerer(Asker(), reader).score(question, [text], "phrase")
+    assert score.exact_match == match
 
 
 def test_a_published_scanner_answers_from_its_own_units(
