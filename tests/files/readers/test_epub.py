@@ -59,3 +59,47 @@ def test_what_is_not_read_has_a_note() -> None:
 def test_a_broken_book_is_refused(parts: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"EPUB|split the book"):
         read_epub(epub("<p>It rained.</p>", parts=parts))
+
+
+def test_the_old_table_of_contents_names_chapters() -> None:
+    navigation = (
+        "<ncx><navPoint><navLabel><text>The  storm</text></navLabel>"
+        '<content src="c1.xhtml#a"/></navPoint><navPoint><content src="c2.xhtml"/>'
+        "</navPoint></ncx>"
+    )
+    package = (
+        "<package><metadata><title>A</title><title>B</title><creator/></metadata>"
+        '<manifest><item id="a" href="c1.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="b" href="c2.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="n" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+        '<item id="p" href="a.png" media-type="image/png"/></manifest>'
+        '<spine><itemref idref="a"/><itemref idref="p"/><itemref idref="none"/>'
+        '<itemref idref="b"/></spine></package>'
+    )
+    parts = {"book/book.opf": package, "book/toc.ncx": navigation}
+    document = read_epub(epub("<p>It rained.</p>", "<p>It ended.</p>", parts=parts))
+    assert document.place_name(0) == "chapter 1, The storm"
+    assert document.place_name(len(document.text) - 1) == "chapter 2"
+    assert document.metadata == {"title": "A"}
+
+
+def test_a_chapter_that_cannot_be_read_has_a_note() -> None:
+    listed = epub("<p>a</p>", "<p>b</p>", "<p>It rained.</p>")
+    assert read_epub(listed).text == "a\n\nb\n\nIt rained."
+    parts = {"book/c1.xhtml": "\0", "book/c2.xhtml": "<p>It <b>ended.</p>"}
+    document = read_epub(epub("a", "b", "<p>It rained.</p>", parts=parts))
+    assert document.text == "It ended.\n\nIt rained."
+    (note,) = document.notes
+    assert note.startswith("chapter 1 is left out: got ")
+
+
+def test_a_chapter_that_is_not_in_the_file_has_a_note() -> None:
+    package = (
+        '<package><manifest><item id="a" href="c1.xhtml"'
+        ' media-type="application/xhtml+xml"/><item id="b" href="gone.xhtml"'
+        ' media-type="application/xhtml+xml"/></manifest>'
+        '<spine><itemref idref="b"/><itemref idref="a"/></spine></package>'
+    )
+    document = read_epub(epub("<p>It rained.</p>", parts={"book/book.opf": package}))
+    assert document.text == "It rained."
+    assert document.notes == ("chapter 1 is missing in the file",)

@@ -3,6 +3,7 @@ from email.message import EmailMessage
 import pytest
 from hypothesis import given, settings
 
+from spscanner_rag.files.readers import mail as mail_module
 from spscanner_rag.files.readers.mail import mail_work, read_mail
 from tests.small_files import assert_all_read, texts_of_words
 
@@ -102,3 +103,64 @@ def test_strange_encodings_do_not_end_reading() -> None:
 def test_a_file_without_headers_is_refused() -> None:
     with pytest.raises(ValueError, match="headers of a mail"):
         read_mail(b"It rained.\n\nAll day.")
+
+
+def raw(kind: str, body: str, *, encoding: str = "utf-8") -> bytes:
+    """A mail with one part."""
+    return f"From: a\nContent-Type: {kind}\n\n{body}".encode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/plain; format=flowed", "It \nrained.\nAll day.", "It rained.\nAll day."),
+        ("text/plain; format=flowed; delsp=yes", "It ra \nined.", "It rained."),
+        ("text/plain; format=flowed", " From here.\n-- \nAnn", "From here.\n--\nAnn"),
+        ("text/plain; format=flowed", "> Why \nNo.", "Why\n\nNo."),
+        ("text/html", "<p>It <b>rained</b>.</p>", "It rained."),
+    ],
+)
+def test_bodies_of_several_kinds(kind: str, body: str, text: str) -> None:
+    document = read_mail(raw(kind, body))
+    assert document.text == f"From: a\n\n{text}"
+
+
+def test_letters_that_are_no_utf_8_are_windows_ones() -> None:
+    document = read_mail(raw("text/plain", "It rained in Käl.", encoding="cp1252"))
+    assert document.text.endswith("It rained in Käl.")
+
+
+def test_the_last_of_several_forms_without_a_plain_one_is_read() -> None:
+    message = EmailMessage()
+    message["From"] = "a"
+    message.make_alternative()
+    for page in ("<p>Old.</p>", "<p>New.</p>"):
+        message.add_alternative(page, subtype="html")
+    assert read_mail(bytes(message)).text == "From: a\n\nNew."
+
+
+def test_files_beside_a_page_are_listed_though_the_plain_form_is_read() -> None:
+    message = mail("It rained all day.\n")
+    message.add_alternative("<p>It rained.</p>", subtype="html")
+    related = EmailMessage()
+    related.make_related()
+    related.add_related(b"x", "image", "png", filename="rain.png")
+    message.attach(related)
+    document = read_mail(bytes(message))
+    assert "It rained all day." in document.text
+    assert "Attachment: rain.png (image/png" in document.text
+
+
+def test_the_number_of_mails_and_parts_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    message = mail()
+    for number in range(4):
+        message.add_attachment(mail(f"Inner {number}.", subject=f"Mail {number}"))
+    monkeypatch.setattr(mail_module, "_MOST_MAILS", 2)
+    document = read_mail(bytes(message))
+    assert "Inner 1." in document.text
+    assert "Inner 2." not in document.text
+    assert "2 further mails are left out" in document.notes
+    monkeypatch.setattr(mail_module, "_MOST_PARTS", 1)
+    assert "parts after the first 1 are left out" in read_mail(bytes(message)).notes

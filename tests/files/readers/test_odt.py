@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
-from tests.small_files import assert_all_read, odt, texts_of_words
+from tests.small_files import NAMES, assert_all_read, odt, texts_of_words, zipped
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
@@ -73,3 +73,82 @@ def test_slides_have_their_number() -> None:
 def test_a_broken_or_huge_document_is_refused(body: str) -> None:
     with pytest.raises(ValueError, match=r"ODT|split the document"):
         read_odt(odt(body))
+
+
+def of_parts(**parts: str) -> bytes:
+    """A document of these parts, with names that end with ``.xml``."""
+    kind = {"mimetype": "application/vnd.oasis.opendocument.text"}
+    return zipped(
+        kind | {name.replace("__", "/") + ".xml": parts[name] for name in parts}
+    )
+
+
+def test_a_document_with_a_password_is_refused() -> None:
+    manifest = (
+        f"<manifest:manifest {NAMES}><manifest:file-entry><manifest:encryption-data/>"
+        "</manifest:file-entry></manifest:manifest>"
+    )
+    with pytest.raises(ValueError, match="it has a password; save it without one"):
+        read_odt(of_parts(**{"META-INF__manifest": manifest, "content": "<a/>"}))
+
+
+def test_a_document_without_content_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"content\.xml is missing"):
+        read_odt(of_parts(other="<a/>"))
+
+
+def test_a_document_without_a_body_or_styles_is_read() -> None:
+    content = f"<text:list {NAMES}><text:p>It rained.</text:p></text:list>"
+    assert read_odt(of_parts(content=content)).text == "It rained."
+
+
+def test_lists_go_on_and_begin_anew() -> None:
+    inner = (
+        "<text:list><text:list-item><text:p>inner</text:p></text:list-item></text:list>"
+    )
+    body = (
+        '<text:list text:style-name="N"><text:list-header><text:p>Head</text:p>'
+        f"</text:list-header><text:soft-page-break/><text:list-item><text:p>one</text:p>"
+        f"<text:p>more</text:p>{inner}</text:list-item>"
+        '<text:list-item text:start-value="5"><text:h>five</text:h></text:list-item>'
+        "<text:list-item><text:section><text:p>six</text:p></text:section>"
+        "</text:list-item></text:list>"
+    )
+    document = read_odt(odt(body, styles=LISTS))
+    assert document.text.split() == ("Head a) one more - inner e) five f) six".split())
+
+
+def test_a_table_in_an_item_and_white_space() -> None:
+    row = "<table:table-row><table:table-cell><text:p>{}</text:p></table:table-cell>"
+    row += "<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row>"
+    inner = f"<table:table>{row.format('inner')}</table:table>"
+    nested = row.format("a").replace("<text:p>b", f"{inner}<text:p>b")
+    body = (
+        f"<text:list><text:list-item><table:table>{nested}</table:table>"
+        "</text:list-item></text:list>"
+        "<text:p>one<text:tab/>two<text:line-break/>three<text:bookmark/></text:p>"
+        "<text:p>note<text:note/></text:p><text:p/>"
+    )
+    text = read_odt(odt(body)).text
+    assert "one two\nthree\n\nnote" in text
+    for word in ("a", "b", "inner"):
+        assert word in text.split("one")[0]
+
+
+def test_embedded_objects_and_comments_have_a_note() -> None:
+    body = f"<office:body {NAMES}><office:annotation/><text:p>It rained.</text:p>"
+    parts = {"content": f"{body}</office:body>", "Object__content": "<a/>"}
+    document = read_odt(of_parts(**parts))
+    assert document.text == "It rained."
+    assert document.notes == (
+        "embedded objects are left out (1)",
+        "comments are left out (1)",
+    )
+
+
+def test_an_edge_is_read_once() -> None:
+    edge = "<style:{0}><text:p>Treaty</text:p></style:{0}>"
+    styles = edge.format("header") + edge.format("footer") + "<style:header/>"
+    document = read_odt(odt("<text:p>It rained.</text:p>", styles=styles))
+    assert document.text == "It rained.\n\nTreaty"
+    assert document.place_name(len(document.text) - 1) == "page header"

@@ -1,5 +1,6 @@
 """Copies of a PDF with highlights."""
 
+import base64
 import io
 from typing import Any
 
@@ -10,7 +11,13 @@ pytest.importorskip("pypdfium2", reason="the extra files is not installed")
 import pypdf
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.pdf_copy import AUTHOR, SIGNED, Mark, marked_copy
+from spscanner_rag.files.readers.pdf_copy import (
+    AUTHOR,
+    SIGNED,
+    Mark,
+    _copied,
+    marked_copy,
+)
 from tests.files.readers.test_pdf import PdfOf, form, read_here
 from tests.files.readers.test_pdf_pictures import PAGES
 
@@ -116,3 +123,26 @@ def test_what_is_no_pdf_is_told() -> None:
         match=r"mill\.pdf: got a PDF that cannot be copied \(.*\); write --out page",
     ):
         marked_copy("mill.pdf", b"%PDF-1.7 nothing", [])
+
+
+def test_the_process_apart_answers_with_one_record(pdf_of: PdfOf) -> None:
+    """What it does, in this process: the others show that it is asked."""
+    signature = {
+        "FT": "/Sig",
+        "T": "s",
+        "V": {"Type": "/Sig", "Filter": "/Adobe.PPKLite", "Contents": "x"},
+    }
+    data = pdf_of(PAGES, finish=form(signature))
+    (mark,) = marks_of(read_here(data), "The miller repre-\nsents the")
+    (record,) = _copied(data, mark)
+    assert record["signed"]
+    copy = base64.b64decode(record["copy"])
+    assert [page for page, *_ in notes_of(copy)] == [1, 1, 2]
+
+    def lock(writer: Any) -> None:
+        flags = pypdf.constants.UserAccessPermissions(0)
+        writer.encrypt("", "owner", permissions_flag=flags, algorithm="RC4-128")
+
+    assert list(_copied(pdf_of(PAGES, finish=lock))) == [{"locked": True}]
+    (broken,) = _copied(b"%PDF-1.7 nothing")
+    assert broken.keys() == {"broken"}

@@ -66,3 +66,61 @@ def test_an_unfinished_document_is_read_to_its_end() -> None:
     data = rtf(r"It rained.\par\'e")
     for length in range(len(data) - 8, len(data)):
         assert read_rtf(data[:length]).text.startswith("It rain")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"a\~b\_c\-d\{e\}\\f\par", "a b‑cd{e}\\f"),
+        (r"one\tab two\line three\emdash four\par", "one two\nthree—four"),
+        ("one\\\ntwo", "one\n\ntwo"),  # a line break after a backslash ends a paragraph
+        (r"{\deleted gone }kept {\v hidden\plain seen}\par", "kept seen"),
+        (r"{\v hidden\v0  seen}\par", "seen"),
+        (r"{\deleted gone\deleted0  kept}\par", "kept"),
+        (r"{\htmlrtf only RTF\htmlrtf0 }both\par", "both"),
+        (r"{\upr{plain}{\*\ud{\u246?ber}}}\par", "öber"),
+        (r"\uc2\u8364??uro \uc0\u8364 uro\par", "€uro €uro"),
+        (r"\u8364\'80uro\par", "€uro"),  # a byte that stands for the character before
+        (r"{\*\unknown x}after\par", "after"),
+        (r"one\page two\sect three", "one\n\ntwo\n\nthree"),
+        (r"\intbl one\cell two\par", "one | two"),  # a row without its end
+        (r"\intbl one\par two\cell three\cell", "one two | three"),
+        (r"{\header one\par two}{\footer one\par two}body\par", "body\n\none\ntwo"),
+        (r"{\footnote a\cell b}body\par", "body\n\na b"),
+        (r"{\f1\'ff}{\f9\'e9}\par", "яé"),  # a font of no table: the document's code
+    ],
+)
+def test_words_of_control(body: str, text: str) -> None:
+    assert read_rtf(rtf(body)).text == text
+
+
+def test_comments_are_counted_and_left_out() -> None:
+    document = read_rtf(rtf(r"It rained.{\*\annotation Did it?}{\annotation No.}\par"))
+    assert document.text == "It rained."
+    assert document.notes == ("comments are left out (2)",)
+
+
+@pytest.mark.parametrize(
+    ("code_page", "text"), [("1251", "Я"), ("99999", "ß"), ("", "ß")]
+)
+def test_letters_are_of_the_code_page(code_page: str, text: str) -> None:
+    data = rf"{{\rtf1\ansi\ansicpg{code_page} \'df}}".encode("ascii")
+    assert read_rtf(data).text == text
+
+
+def test_outline_levels_are_headings_and_others_are_not() -> None:
+    body = r"\pard\outlinelevel1 Peace\par\pard It rained.\par\outlinelevel9 No.\par"
+    document = read_rtf(rtf(body))
+    assert document.text == "Peace\n\nIt rained.\n\nNo."
+    levels = [block.level for block in document.blocks if block.kind == "heading"]
+    assert levels == [2]
+
+
+def test_what_follows_the_end_is_not_read() -> None:
+    assert read_rtf(rtf(r"It rained.\par") + b"{more}").text == "It rained."
+    assert read_rtf(b"{\\rtf1 It}} rained.").text == "It"
+
+
+def test_another_file_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not begin as RTF does"):
+        read_rtf(b"It rained.")
