@@ -60,7 +60,9 @@ _UNSEEN = {  # macros that show nothing, with the arguments that they take
     "def": "",
 }
 _REFERENCES = {"ref": "{", "eqref": "{", "pageref": "{", "autoref": "{", "cref": "{"}
-_CITATIONS = {"cite", "citep", "citet", "parencite", "textcite", "autocite", "nocite"}
+_CITATIONS = dict.fromkeys(("cite", "citep", "citet"), "*[[{")
+_CITATIONS |= dict.fromkeys(("parencite", "textcite", "autocite"), "*[[{")  # biblatex
+_CITATIONS["nocite"] = "{"
 _INPUTS = {"input": "{", "include": "{", "subfile": "{"}
 _SHOWN = {"title": "[{", "author": "[{", "date": "{", "caption": "*[{"}
 _FOOTNOTES = {"footnote": "[{", "thanks": "{", "footnotetext": "[{"}
@@ -110,7 +112,7 @@ def _context(walker: Any) -> Any:  # noqa: ANN401 - the package's
 
     context = walker.get_default_latex_context_db()
     arguments = {**_UNSEEN, **_REFERENCES, **_INPUTS, **_SHOWN}
-    arguments |= {**_FOOTNOTES, **_LINKS}
+    arguments |= {**_FOOTNOTES, **_LINKS, **_CITATIONS}
     macros = [MacroSpec(name, known) for name, known in arguments.items()]
     context.add_context_category("arguments", macros=macros, prepend=True)
     return context

@@ -56,3 +56,50 @@ def test_what_cannot_be_parsed_is_read_as_text(data: bytes) -> None:
     document = read_latex(data)
     assert document.text == data.decode()
     assert "cannot be parsed" in document.notes[0]
+
+
+def body_of(body: str) -> str:
+    """What is shown of the body of a document."""
+    data = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+    return read_latex(data.encode()).text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"See \ref{s}, \citep{a,b} and \url{http://x.example/a_b}.", None),
+        (r"one\\two\newline three", "one\ntwo\nthree"),
+        ("one % why?\ntwo", "one two"),
+        ("one\n\ntwo\\par three", "one\n\ntwo\n\nthree"),
+        (r"\href{http://x.example}{here} \emph{there}", "here there"),
+        (r"\begin{itemize}\item a\item[b)] c\end{itemize}", "- a\nb) c"),
+        (r"\begin{quote}{It rained.}\end{quote}", "It rained."),
+        (r"\begin{equation}a = b\end{equation} so \(c\)", "a = b\n\nso c"),
+    ],
+)
+def test_macros_and_environments(body: str, text: str | None) -> None:
+    shown = body_of(body)
+    if text is None:
+        assert shown == "See [s], [a,b] and http://x.example/a_b."
+    else:
+        assert shown == text
+
+
+@pytest.mark.parametrize("options", ["", "[p. 3]", "[see][p. 3]"])
+@pytest.mark.parametrize(
+    "macro", ["cite", "citep", "citet", "citet*", "parencite", "textcite", "autocite"]
+)
+def test_a_citation_is_shown_by_its_keys(macro: str, options: str) -> None:
+    assert body_of(rf"It \{macro}{options}{{a,b}} rained.") == "It [a,b] rained."
+
+
+def test_a_source_that_is_only_listed_is_not_shown() -> None:
+    assert body_of(r"It rained.\nocite{a}") == "It rained."
+
+
+def test_the_title_before_the_document_is_shown_and_comments_are_counted() -> None:
+    data = rb"\author{Ann} % draft" + b"\n" + rb"\begin{document}A % why"
+    document = read_latex(data + b"\n" + rb"\end{document} after")
+    assert "A" in document.text
+    assert "after" not in document.text
+    assert document.notes == ("comments are left out (1)",)

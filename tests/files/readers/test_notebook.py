@@ -60,3 +60,35 @@ def test_what_is_no_notebook_is_refused(data: bytes) -> None:
 def test_strange_cells_are_read_as_far_as_they_go() -> None:
     cells = {"cells": [{"source": 3}, {"cell_type": "code", "source": ["a", 1, "b"]}]}
     assert read_notebook(json.dumps(cells).encode()).text == "ab"
+
+
+def test_every_form_of_an_output_is_read_once() -> None:
+    table = {"text/html": "<p>rows</p>", "application/json": {"a": 1}}
+    plain = {"text/plain": ["one", "\n", "two"], "text/html": "<p>other</p>"}
+    failed = {"output_type": "error", "ename": "ValueError", "evalue": "no rain"}
+    document = read_notebook(
+        notebook(
+            code("a", {"output_type": "execute_result", "data": table}),
+            code("b", {"output_type": "execute_result", "data": plain}),
+            code("", failed, {"output_type": "display_data", "data": {}}),
+            {"cell_type": "raw", "source": " As it is. "},
+        )
+    )
+    assert document.text == (
+        "a\n\nrows\n\nb\n\none\ntwo\n\nValueError: no rain\n\nAs it is."
+    )
+    assert document.notes == ("outputs of type application/json are left out (1)",)
+
+
+def test_a_long_page_of_an_output_is_cut_with_a_note() -> None:
+    page = {"text/html": "<p>" + "rain " * LONGEST_OUTPUT}
+    document = read_notebook(notebook(code("a", {"data": page})))
+    assert len(document.text) < LONGEST_OUTPUT + 10
+    (note,) = document.notes
+    assert note.startswith("outputs over 100,000 characters are cut there (1, such as")
+
+
+def test_cells_of_old_notebooks_are_in_worksheets() -> None:
+    cells = [{"cell_type": "code", "input": ["x = 1"]}, "no cell"]
+    data = json.dumps({"worksheets": [{"cells": cells}, "no sheet"]}).encode()
+    assert read_notebook(data).text == "x = 1"

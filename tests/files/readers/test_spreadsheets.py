@@ -1,3 +1,5 @@
+import datetime
+
 import pytest
 from hypothesis import given, settings
 
@@ -15,7 +17,14 @@ from tests.small_files import (
 pytest.importorskip("python_calamine", reason="the extra files is not installed")
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.readers.spreadsheets import MOST_CELLS, read_spreadsheet
+from spscanner_rag.files.readers import spreadsheets
+from spscanner_rag.files.readers.spreadsheets import (
+    MOST_CELLS,
+    is_ods,
+    is_xlsx,
+    read_spreadsheet,
+    shown_value,
+)
 
 COSTS = (
     sheet_row(1, "Costs of the harbour")
@@ -108,3 +117,90 @@ def test_dates_are_shown_as_dates() -> None:
     styles = "<cellXfs><xf numFmtId='0'/><xf numFmtId='14'/></cellXfs>"
     data = xlsx({"Log": sheet_row(1, 45000, style=1)}, styles=styles)
     assert read_spreadsheet(data).text == "Log\n\n2023-03-15"
+
+
+def test_charts_and_diagrams_of_a_sheet_are_read() -> None:
+    chart = (
+        '<c:chart xmlns:c="c" xmlns:a="a"><c:title><a:p><a:r><a:t>Rain</a:t></a:r>'
+        "<a:br/><a:r><a:t>in</a:t></a:r><a:tab/><a:r><a:t>May</a:t></a:r></a:p><a:p/>"
+        "</c:title><c:ser><c:tx><c:v>Days</c:v></c:tx><c:cat><c:v>north</c:v><c:v>south</c:v>"
+        "<c:v> </c:v></c:cat><c:val><c:v>3</c:v></c:val></c:ser>"
+        "<c:ser><c:xVal><c:v>1</c:v></c:xVal><c:yVal><c:v>2</c:v><c:v>4</c:v></c:yVal>"
+        "</c:ser><c:ser/></c:chart>"
+    )
+    diagram = '<d xmlns:a="a"><a:p><a:r><a:t>Step one.</a:t></a:r></a:p></d>'
+    parts = {
+        "xl/charts/chart1.xml": chart,
+        "xl/diagrams/data1.xml": diagram,
+        "xl/media/a.xml": "<a/>",
+        "xl/drawings/drawing1.xml": "<d/>",
+        "xl/drawings/_rels/drawing1.xml.rels": relations(
+            ("c", "chart", "../charts/chart1.xml"),
+            ("d", "diagramData", "../diagrams/data1.xml"),
+            ("m", "image", "../media/a.xml"),
+        ),
+        "xl/worksheets/_rels/sheet1.xml.rels": relations(
+            ("d", "drawing", "../drawings/drawing1.xml")
+        ),
+    }
+    document = read_spreadsheet(xlsx({"Log": sheet_row(1, "Rope")}, parts=parts))
+    assert document.text == (
+        "Log\n\nRope\n\nRain\nin May\n\nDays: north: 3, south\n\n1: 2, 4\n\nStep one."
+    )
+    where = document.place_name(document.text.index("Step"))
+    assert where == "sheet Log, a drawing"
+
+
+def test_a_long_row_has_a_place_for_each_cell_and_an_empty_one_shows_none() -> None:
+    longest = "rope " * 900
+    rows = sheet_row(1, longest, "sail") + sheet_row(2, "a", *[None] * 9, "b")
+    document = read_spreadsheet(xlsx({"Log": rows}))
+    assert document.place_name(document.text.index("sail")) == "sheet Log, cell B1"
+    assert document.text.endswith("\na | b")
+
+
+def test_a_long_sheet_is_cut_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spreadsheets, "MOST_CHARACTERS", 8)
+    rows = "".join(sheet_row(number, "rope", "sail") for number in range(1, 5))
+    document = read_spreadsheet(xlsx({"Log": rows}))
+    assert document.text.count("rope") == 2
+    assert document.notes == (
+        "sheet Log: row 3 and those below are left out, after 8 characters",
+    )
+
+
+def test_formats_of_a_workbook_that_show_a_percentage() -> None:
+    styles = (
+        '<numFmts><numFmt numFmtId="170" formatCode="0.0%"/><numFmt numFmtId="171"'
+        ' formatCode="0.0"/></numFmts><cellXfs><xf numFmtId="171"/><xf numFmtId="170"/>'
+        "</cellXfs>"
+    )
+    rows = sheet_row(1, 0.125, style=1) + sheet_row(2, 0.5)
+    rows += '<row r="3"><c r="A3" s="1" t="b"><v>1</v></c></row>'
+    document = read_spreadsheet(xlsx({"Log": rows}, styles=styles))
+    assert document.text == "Log\n\n12.5%\n\n0.5\n\nTRUE"
+
+
+def test_times_are_shown_with_their_date() -> None:
+    morning = datetime.datetime(1811, 3, 4, 6, 30)
+    assert shown_value(morning) == "1811-03-04 06:30:00"
+    assert shown_value(datetime.datetime(1811, 3, 4)) == "1811-03-04"
+
+
+@pytest.mark.parametrize(
+    ("data", "old", "new"),
+    [
+        (b"\xd0\xcf\x11\xe0" + "Workbook".encode("utf-16-le"), True, False),
+        (b"\xd0\xcf\x11\xe0" + "EncryptWorkbook".encode("utf-16-le"), False, False),
+        (b"PK\x03\x04", False, False),
+        (ods({"a": [["b"]]}), False, True),
+    ],
+)
+def test_what_is_a_workbook(data: bytes, old: bool, new: bool) -> None:
+    assert (is_xlsx(data), is_ods(data)) == (old, new)
+
+
+def test_an_old_workbook_that_is_broken_is_refused() -> None:
+    data = b"\xd0\xcf\x11\xe0" + "Workbook".encode("utf-16-le") * 100
+    with pytest.raises(ValueError, match="workbook"):
+        read_spreadsheet(data)
