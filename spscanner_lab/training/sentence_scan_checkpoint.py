@@ -13,6 +13,7 @@ from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import Notify
+from spscanner_lab.training.echo_weights import fitted_echo_weights
 from spscanner_lab.training.meaning_scores import ScoredQuestion, score_questions
 from spscanner_lab.training.model_card import MODEL_CARD
 from spscanner_lab.training.saved_encoder import save_with_encoder
@@ -105,6 +106,7 @@ def put_scan_into_checkpoint(
     factor, shift = _platt_factors(questions)
     questions = _rescaled(questions, factor, shift)
     weights = fitted_scan_weights(questions, meaning.weights, meaning.cross)
+    weights = fitted_echo_weights(questions, weights, meaning.cross)
     record = {
         "steps": numbers.steps,
         "seed": numbers.seed,

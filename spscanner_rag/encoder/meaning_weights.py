@@ -37,6 +37,9 @@ class MeaningWeights:
         read.
     cross : float, default 0
         The weight of the cross-reader's logit.
+    asks, heading, handed : float, default 0
+        Added to the logit of a sentence that asks and of a heading; the share of such a
+        sentence's lead that the sentence below it gets. See `scan.echoes`.
     texts : float, default 0.4
         How much it counts that a text is behind the best of its collection by words.
         Of 0.12, 0.4 and 1, 0.4 ranked documents best.
@@ -77,6 +80,9 @@ class MeaningWeights:
     scan_bias: float = 0.0
     unread: float = 1.0
     unread_bias: float = 0.0
+    asks: float = 0.0
+    heading: float = 0.0
+    handed: float = 0.0
 
     def __post_init__(self) -> None:
         for weight in fields(self):
@@ -131,6 +137,11 @@ class MeaningWeights:
             The logits of a sentence scan.
         """
         return np.asarray(self.unread * estimates + self.unread_bias, np.float32)
+
+    @property
+    def weighs_echoes(self) -> bool:
+        """Whether a sentence that asks, or a heading, counts as such."""
+        return any((self.asks, self.heading, self.handed))
 
     def answerable(self, evidence: float) -> float | None:
         """Return the probability that a text answers, from `answer_evidence`.

@@ -13,6 +13,7 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results import ScanResult
+from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.passes import in_runs
@@ -320,15 +321,20 @@ class Pipeline:
             logits = query_on_text.logits(averaged, matched.is_read)
             if self.reading.meaning is None or query_on_text.cosines is None:
                 yield logits, None
-            else:
-                yield self.reading.meaning.read_again(
-                    query_on_text.query,
-                    query_on_text.text.sentences,
-                    logits,
-                    query_on_text.cosines,
-                    meter.expect,
-                    meter.after_step,
-                )
+                continue
+            text = query_on_text.text
+            logits, answerable = self.reading.meaning.read_again(
+                query_on_text.query,
+                text.sentences,
+                logits,
+                query_on_text.cosines,
+                meter.expect,
+                meter.after_step,
+            )
+            weights = self.reading.meaning.weights
+            if weights.weighs_echoes:
+                logits = after_echoes(logits, text.marks, weights)
+            yield logits, answerable
 
 
 def check_text(text: object) -> str:
