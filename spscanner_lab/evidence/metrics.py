@@ -22,7 +22,7 @@ CHARACTER_BUDGETS = (1000, 2000, 4000)
 BUDGETS = (250, 500, 1000, 2000)
 """Budgets of tokens.
 
-The paper's settings, 5 chunks of 300 words or 50 sentences, come to 1,500 to 2,000.
+The paper's settings, 5 chunks of 300 words or 50 sentences, come to 1,600 to 2,000.
 """
 
 WORD_BUDGETS = (50, 100, 200, 300, 400, 500)

@@ -156,3 +156,28 @@ def test_a_collection_that_grows_is_counted_again() -> None:
     index.add("more", ["a lynx "] * 8)
     after = scorer.score_units_many([("otter", text, units)], collection=index)
     assert after[0].logits > before[0].logits
+
+
+def test_tf_idf_is_bm25_without_saturation() -> None:
+    """A word's share of the unit, times its weight, orders units as TF-IDF does."""
+    parts = [
+        "otter heron",
+        "otter otter fox lynx",
+        "otter fox",
+        "lynx lynx lynx",
+        "heron fox lynx",
+    ]
+    text, units = units_of(parts)
+    scores = BM25(k1=10**6, b=1).raw_scores("otter heron", text, units)
+    rarities = {}
+    for word in ("otter", "heron"):
+        having = sum(word in part.split() for part in parts)
+        rarities[word] = math.log(1 + (len(parts) - having + 0.5) / (having + 0.5))
+    expected = []
+    for part in parts:
+        words = part.split()
+        shares = (words.count(word) / len(words) * rarities[word] for word in rarities)
+        expected.append(sum(shares))
+    ratios = scores[[0, 1, 2, 4]] / np.array(expected)[[0, 1, 2, 4]]
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-4)
+    assert scores[3] == 0
