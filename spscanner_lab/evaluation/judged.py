@@ -1,17 +1,13 @@
-"""Corpora whose documents have judgements for each query, and BEIR's folders."""
+"""Corpora whose documents have judgements for each query."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from spscanner_lab.evaluation.judged_layouts import has_corpus, read_files
 from spscanner_lab.evaluation.setting_run import Qrels
-from spscanner_lab.evidence.data_lines import (
-    DataError,
-    json_objects,
-    numbered_lines,
-    require,
-)
+from spscanner_lab.evidence.data_lines import DataError, numbered_lines, require
 from spscanner_lab.evidence.questions import Document
 
 
@@ -33,25 +29,21 @@ class JudgedCorpus:
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether a path is a folder in BEIR's layout."""
-    names = ("corpus.jsonl", "corpus.jsonl.gz")
-    return any((folder / name).is_file() for name in names)
+    """Whether a path is a folder in the layout of BEIR, LongEmbed or MLDR."""
+    return has_corpus(folder)
 
 
 def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
-    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``.
+    """Read a folder in the layout of BEIR, LongEmbed or MLDR.
 
-    Either of the first two may be ``.gz``. A document's text is its title, a line break
-    and its text. `DataError` if anything is missing, damaged or repeated, if a
-    judgement has an unknown id, or if no query has a relevant document.
+    See `read_files`. A document's text is its title, a line break and its text.
+    `DataError` if anything is missing, damaged or repeated, if a judgement has an
+    unknown id, or if no query has a relevant document.
     """
+    records, texts_by_query, qrels = read_files(folder, split, read_qrels)
     documents = []
-    for doc_id, record in _records(folder, "corpus"):
+    for doc_id, record in records.items():
         documents.append(_document(doc_id, folder.name, record))
-    texts_by_query = {}
-    for qid, record in _records(folder, "queries"):
-        texts_by_query[qid] = str(record.get("text") or "")
-    qrels = read_qrels(_file(folder / "qrels", f"{split}.tsv"))
     require(documents, "at least one document", documents, str(folder / "corpus.jsonl"))
     _check_names(folder, qrels, documents, texts_by_query)
     relevant_queries = set()
@@ -130,30 +122,3 @@ def read_qrels(path: Path) -> Qrels:
         qrels[query][document] = int(words[-1])
     require(qrels, "a line for each query and judged document", qrels, str(path))
     return qrels
-
-
-def _records(folder: Path, name: str) -> Iterator[tuple[str, dict[str, object]]]:
-    path = _file(folder, f"{name}.jsonl")
-    expected = "a JSON object with _id and text"
-    ids = set()
-    for number, record in json_objects(path, expected):
-        record_id = record.get("_id")
-        if not isinstance(record_id, str) or record_id in ids:
-            is_text = isinstance(record_id, str)
-            fault = "twice" if is_text else "that is not a string"
-            raise DataError(
-                f"{path}, line {number}: got the id {record_id!r:.80} {fault}; expected"
-                f" {expected}, each once"
-            )
-        ids.add(record_id)
-        yield record_id, record
-
-
-def _file(folder: Path, name: str) -> Path:
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.is_file():
-            return path
-    raise DataError(
-        f"{folder / name}: no such file; expected BEIR's corpus.jsonl, queries.jsonl"
-        " and qrels/*.tsv"
-    )
