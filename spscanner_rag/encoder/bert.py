@@ -20,6 +20,9 @@ from torch.nn.functional import (
     scaled_dot_product_attention,
 )
 
+from spscanner_rag.encoder.four_bit import FourBitRows
+
+WORD_EMBEDDINGS: Final = "embeddings.word_embeddings.weight"
 SCALE: Final = ".scale"  # ends the name of a matrix's scales
 GROUP: Final = 64
 """Numbers of a matrix's row that share a scale.
@@ -95,7 +98,7 @@ class BertShape:
         width = self.hidden_size
         inner = self.intermediate_size
         shapes: dict[str, tuple[int, ...]] = {
-            "embeddings.word_embeddings.weight": (self.vocab_size, width),
+            WORD_EMBEDDINGS: (self.vocab_size, width),
             "embeddings.position_embeddings.weight": (
                 self.max_position_embeddings,
                 width,
@@ -132,13 +135,21 @@ class Bert:
         The sizes.
     weights : mapping of str to Tensor
         What `BertShape.tensors` lists, all of one dtype on one device.
+    stored_words : FourBitRows, optional
+        The word embeddings, in place of those among the weights.
     """
 
-    def __init__(self, shape: BertShape, weights: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self,
+        shape: BertShape,
+        weights: Mapping[str, Tensor],
+        stored_words: FourBitRows | None = None,
+    ) -> None:
         self.shape = shape
         self._weights = dict(weights)
-        # (vocab_size, hidden_size)
-        self.words = weights["embeddings.word_embeddings.weight"]
+        self._stored_words = stored_words
+        # (vocab_size, hidden_size), without rows if they are stored elsewhere
+        self.words = weights.get(WORD_EMBEDDINGS, torch.empty(0, shape.hidden_size))
         for layer in range(shape.num_hidden_layers):
             # one product for query, key and value
             name = f"encoder.layer.{layer}.attention.self."
@@ -199,7 +210,11 @@ class Bert:
         ids = torch.tensor(list(chain.from_iterable(windows)), device=self.device)
         tokens = len(ids)
         rows = len(layout.slots)
-        x = embedding(pad(ids, (0, rows - tokens)), self.words)
+        filled_ids = pad(ids, (0, rows - tokens))
+        if self._stored_words is None:
+            x = embedding(filled_ids, self.words)
+        else:
+            x = self._stored_words[filled_ids]
         positions = layout.slots % layout.longest  # (rows,)
         x = x + self._weights["embeddings.position_embeddings.weight"][positions]
         # (rows,): 1 in the second text

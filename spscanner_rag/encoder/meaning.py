@@ -17,7 +17,11 @@ from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder, Step, ignore
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors, digest_of
 from spscanner_rag.encoder.unrelated import unrelated_cosines
-from spscanner_rag.encoder.vector_cache import VectorCache, only_reader_of
+from spscanner_rag.encoder.vector_cache import (
+    VectorCache,
+    VectorStore,
+    only_reader_of,
+)
 from spscanner_rag.text.folding import fold_texts, folded
 
 LOWEST: Final = np.float32(-4)
@@ -43,6 +47,9 @@ class Meaning:
         scaled to those of the encoder that they were made for.
     cross : CrossReader, optional
         Reads the likeliest sentences once more.
+    name : str, optional
+        What results call the encoder. Default: "default" if it is ``weighed``, else
+        "custom".
     """
 
     def __init__(
@@ -52,11 +59,13 @@ class Meaning:
         *,
         weighed: bool = True,
         cross: CrossReader | None = None,
+        name: str | None = None,
     ) -> None:
         self.encoder = encoder
         self.weights = weights
         self.weighed = weighed
         self.cross = cross if weights.cross else None
+        self.name = name or ("default" if weighed else "custom")
         self.cache = VectorCache(encoder.digest)
         self._question_vector = lru_cache(_QUESTIONS_REMEMBERED)(encoder.question)
 
@@ -75,6 +84,7 @@ class Meaning:
             vectors = self.cache.get(key, len(folded_sentences))
             if vectors is None:
                 vectors = self.encoder.vectors(folded_sentences, before, after_step)
+                vectors = vectors._replace(encoder=self.encoder.digest)
                 self.cache.put_everywhere(key, vectors)
         return vectors
 
@@ -84,12 +94,39 @@ class Meaning:
         key = digest_of(folded_sentences)
         return self.cache.get(key, len(folded_sentences)) is not None
 
+    def keep_in(self, store: VectorStore | None) -> None:
+        """Keep vectors in a store too, which is asked before a text is read."""
+        self.cache.store = store
+
+    def made(self, vectors: SentenceVectors) -> bool:
+        """Return whether `vectors` would return such vectors."""
+        return vectors.encoder == self.encoder.digest
+
+    def own_vectors(
+        self, vectors: SentenceVectors, sentences: Sequence[str]
+    ) -> SentenceVectors:
+        """Return vectors, or this encoder's where another one made them."""
+        if vectors.encoder in ("", self.encoder.digest):
+            return vectors
+        return self.vectors(sentences)
+
+    def of_question(self, query: str, vectors: SentenceVectors) -> "Meaning | None":
+        """Return what matches a question with a text that has these vectors.
+
+        None if nothing does.
+        """
+        return self
+
+    def question_vector(self, query: str) -> NDArray[np.float32]:
+        """Return the vector of a question, of length 1: (width,)."""
+        return self._question_vector(folded(query))
+
     def cosines(self, query: str, vectors: SentenceVectors) -> NDArray[np.float32]:
         """Return cosines of a question with sentences, (sentences,).
 
         They are on the scale that the weights were made for.
         """
-        question = self._question_vector(folded(query))
+        question = self.question_vector(query)
         if not len(vectors.rows):
             cosines = np.zeros(0, np.float32)
         elif vectors.rows.shape[1:] != question.shape:
@@ -155,5 +192,7 @@ class Meaning:
         return unrelated_cosines(self.encoder)
 
     def __reduce__(self) -> tuple[Callable[..., "Meaning"], tuple[object, ...]]:
-        rebuild = partial(Meaning, weighed=self.weighed, cross=self.cross)
+        rebuild = partial(
+            Meaning, weighed=self.weighed, cross=self.cross, name=self.name
+        )
         return rebuild, (self.encoder, self.weights)

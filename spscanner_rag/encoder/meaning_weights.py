@@ -24,7 +24,8 @@ class MeaningWeights:
     s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own logit,
     c the cosine of the question with the sentence, n and w its mean over the sentences
     up to `NEAR` and `WIDE` away. With the logit e of a sentence scan, it is ``scan_bias
-    + scan_scanner * s + scan * e``.
+    + scan_scanner * s + scan * e``. Where the scanner does not read, as in texts that
+    are not in English, `estimates` takes the place of e.
 
     Parameters
     ----------
@@ -32,6 +33,9 @@ class MeaningWeights:
         The weights of the first formula.
     scan, scan_scanner, scan_bias : float
         The weights of the second.
+    words : float
+        The weight of the share of the question's words that a sentence has, in
+        `estimates`.
     unread, unread_bias : float
         Turn the sentence scan's logit into that of a sentence which the scanner has not
         read.
@@ -83,6 +87,7 @@ class MeaningWeights:
     asks: float = 0.0
     heading: float = 0.0
     handed: float = 0.0
+    words: float = 0.0
 
     def __post_init__(self) -> None:
         for weight in fields(self):
@@ -127,6 +132,25 @@ class MeaningWeights:
             + self.wide * (wide - cosines)
         )
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+    def estimates(
+        self,
+        cosines: NDArray[np.float32],
+        word_shares: NDArray[np.float32] | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the logits of sentences, (sentences,), without a scanner's.
+
+        Parameters
+        ----------
+        cosines : array (sentences,)
+            Cosines of the question with the sentences.
+        word_shares : array (sentences,), optional
+            Their scores by words, as shares of the largest possible one.
+        """
+        logits = self.logits(np.zeros_like(cosines), cosines)
+        if word_shares is not None:
+            logits = logits + np.float32(self.words) * word_shares
+        return np.asarray(logits, np.float32)
 
     def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the logits, (sentences,), of sentences that the scanner has not read.

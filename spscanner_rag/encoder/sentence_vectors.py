@@ -29,6 +29,7 @@ class SentenceVectors(NamedTuple):
 
     rows: NDArray[np.int8]  # (sentences, width)
     scales: NDArray[np.float16]  # (sentences,)
+    encoder: str = ""  # the digest of the encoder that made them, where it is known
 
     @classmethod
     def of(cls, vectors: NDArray[np.floating]) -> "SentenceVectors":

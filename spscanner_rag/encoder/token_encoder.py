@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+from torch.nn.functional import normalize
 
 from spscanner_rag.encoder.bert import Bert, BertShape
 from spscanner_rag.encoder.sentence_encoder import Step, ignore
@@ -17,6 +18,9 @@ from spscanner_rag.text.encoding import encode
 TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
 TOKENS_AT_ONCE_ON_CPU = 2048  # others wait for the end of a pass; 1024 are 10 % slower
 LEAST_POSITIONS = 16
+SPECIAL_TOKENS = (("[CLS]", "[SEP]"), ("<s>", "</s>"))
+"""What stands before and after a window, in vocabularies of BERT and of XLM-R."""
+
 _CHARACTERS_AT_ONCE = 16_384  # of a sentence that are tokenized together
 
 
@@ -28,6 +32,10 @@ class TokenEncoder:
     read after the text ``prefix``, is the mean of the states of its tokens and the two
     special ones, or with ``first_token`` the state of the first.
 
+    Some models are trained with a word before each passage too; it then stands before
+    each window, and counts for no sentence. A model that was not trained to tell the
+    sentences of a window apart reads each ``alone`` as well.
+
     Parameters
     ----------
     model : Bert
@@ -38,6 +46,11 @@ class TokenEncoder:
         The digest of the model's files.
     prefix : str, optional
         What stands before a question.
+    passage_prefix : str, optional
+        What stands before the sentences of a window.
+    alone : float, default 0
+        The weight, up to 1, of the vector of a sentence that is read alone, beside that
+        in its windows.
     first_token : bool, default False
         Whether a question's vector is the state of its first token.
 
@@ -54,17 +67,20 @@ class TokenEncoder:
         digest: str,
         *,
         prefix: str = "",
+        passage_prefix: str = "",
+        alone: float = 0.0,
         first_token: bool = False,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.digest = digest
         self.prefix = prefix
+        self.alone = alone
         self.first_token = first_token
         check_fit(tokenizer, model.shape)
-        self._begin_id = tokenizer.token_to_id("[CLS]") or 0
-        self._end_id = tokenizer.token_to_id("[SEP]") or 0
+        self._begin_id, self._end_id = _special_ids(tokenizer) or (0, 0)
         self._longest = model.shape.max_position_embeddings - 2
+        self._before_passages = self.ids(passage_prefix)
 
     def question(self, query: str) -> NDArray[np.float32]:
         """Return the vector of a question, of length 1: (width,).
@@ -97,9 +113,27 @@ class TokenEncoder:
         after_step: Step = ignore,
     ) -> SentenceVectors:
         """Return the `vectors` of sentences that are already tokenized."""
-        windows = sentences.windows(min(WINDOW_TOKENS, self._longest))
-        before(sum(stop - start for start, stop in windows))
+        longest = self._longest - len(self._before_passages)
+        windows = sentences.windows(min(WINDOW_TOKENS, longest))
+        windows_of_one: list[tuple[int, int]] = []
+        if self.alone:
+            windows_of_one = sentences.windows_of_one(longest)
+        before(sum(stop - start for start, stop in windows + windows_of_one))
         compute_in_forks()
+        means = self._means(sentences, windows, after_step)
+        if self.alone:
+            alone = self._means(sentences, windows_of_one, after_step)
+            context = (1 - self.alone) * normalize(means, dim=1)
+            means = context + self.alone * normalize(alone, dim=1)
+        return SentenceVectors.of(means.cpu().numpy())
+
+    def _means(
+        self,
+        sentences: TokenizedSentences,
+        windows: Sequence[tuple[int, int]],
+        after_step: Step,
+    ) -> torch.Tensor:
+        """The mean state of each sentence's tokens in windows: (sentences, width)."""
         device = self.model.device
         n_sentences = len(sentences.ends)
         sums = torch.zeros(n_sentences, self.model.shape.hidden_size, device=device)
@@ -115,8 +149,7 @@ class TokenEncoder:
             ones = torch.ones(len(sentence_of_token), device=device)
             counts.index_add_(0, sentence_of_token, ones)
             after_step(len(sentence_of_token))
-        means = sums / counts.clamp(min=1)[:, None]
-        return SentenceVectors.of(means.cpu().numpy())
+        return sums / counts.clamp(min=1)[:, None]
 
     def _states_inside(
         self, sentences: TokenizedSentences, windows: Sequence[tuple[int, int]]
@@ -124,11 +157,13 @@ class TokenEncoder:
         """The states of windows' tokens without the special ones: (tokens, width)."""
         rows = []
         for start, stop in windows:
-            rows.append(self.enclosed(sentences.ids[start:stop].tolist()))
+            ids = sentences.ids[start:stop].tolist()
+            rows.append(self.enclosed([*self._before_passages, *ids]))
         states = self.model.states(rows).float()
         stops = np.cumsum([len(row) for row in rows])
         inside = np.ones(len(states), bool)
-        inside[[0, *stops[:-1]]] = False
+        for place in range(1 + len(self._before_passages)):
+            inside[[place, *(stops[:-1] + place)]] = False
         inside[stops - 1] = False
         return states[torch.from_numpy(inside).to(states.device)]
 
@@ -151,24 +186,36 @@ def check_fit(tokenizer: Tokenizer, shape: BertShape) -> None:
     Raises
     ------
     ValueError
-        For a tokenizer without ``[CLS]`` and ``[SEP]`` or with token ids beyond the
-        model's vocabulary, and for a model that reads less than `LEAST_POSITIONS`.
+        For a tokenizer without special tokens (`SPECIAL_TOKENS`) or with token ids
+        beyond the model's vocabulary, and for a model that reads less than
+        `LEAST_POSITIONS`.
     """
     ids = tokenizer.get_vocab(with_added_tokens=True)
     highest = max(ids.values(), default=-1)
-    begin_id = tokenizer.token_to_id("[CLS]")
-    end_id = tokenizer.token_to_id("[SEP]")
-    if begin_id is None or end_id is None or highest >= shape.vocab_size:
+    if _special_ids(tokenizer) is None or highest >= shape.vocab_size:
+        begin_id = tokenizer.token_to_id("[CLS]")
+        end_id = tokenizer.token_to_id("[SEP]")
         raise ValueError(
             f"the tokenizer has token ids up to {highest:,}, [CLS] as {begin_id} and"
-            f" [SEP] as {end_id}; expected both, and ids below {shape.vocab_size:,},"
-            " the model's vocab_size: take the tokenizer of the model"
+            f" [SEP] as {end_id}; expected both (or <s> and </s>), and ids below"
+            f" {shape.vocab_size:,}, the model's vocab_size: take the tokenizer of the"
+            " model"
         )
     if shape.max_position_embeddings < LEAST_POSITIONS:
         raise ValueError(
             f"max_position_embeddings is {shape.max_position_embeddings}; expected at"
             f" least {LEAST_POSITIONS}: take a model that reads whole sentences"
         )
+
+
+def _special_ids(tokenizer: Tokenizer) -> tuple[int, int] | None:
+    """The ids of the first pair of `SPECIAL_TOKENS` that a tokenizer has."""
+    for begin, end in SPECIAL_TOKENS:
+        begin_id = tokenizer.token_to_id(begin)
+        end_id = tokenizer.token_to_id(end)
+        if begin_id is not None and end_id is not None:
+            return begin_id, end_id
+    return None
 
 
 def _batches(

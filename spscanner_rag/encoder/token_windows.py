@@ -61,6 +61,16 @@ class TokenizedSentences(NamedTuple):
             first = _start_of_next(first, stop, starts)
         return windows
 
+    def windows_of_one(self, max_tokens: int) -> list[tuple[int, int]]:
+        """Return token ranges with one sentence each, or a part of a longer one."""
+        windows: list[tuple[int, int]] = []
+        start = 0
+        for end in self.ends.tolist():
+            for first in range(start, end, max_tokens):
+                windows.append((first, min(end, first + max_tokens)))
+            start = end
+        return windows
+
     def _stop_of_window(self, first: int, max_tokens: int) -> int:
         """The end of the last sentence that still fits into a window."""
         n_inside = int(np.searchsorted(self.ends, first + max_tokens, side="right"))

@@ -66,6 +66,7 @@ class VectorCache:
         vectors = self.store.get(self._encoder, key)
         if vectors is None or len(vectors.rows) != n_sentences:
             return None
+        vectors = vectors._replace(encoder=self._encoder)
         self.put(key, vectors)
         return vectors
 

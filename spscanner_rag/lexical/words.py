@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from unicodedata import decimal
 
 import numpy as np
 import Stemmer
@@ -21,9 +22,12 @@ from spscanner_rag.text.languages import (
     CJK,
     CJK_CHARACTER,
     ENGLISH,
+    OTHER,
     STOP_WORDS_OF,
+    UNSPACED,
     language_of,
 )
+from spscanner_rag.text.scripts import LETTERS_WITH_MARKS
 
 _WORD = re.compile(r"\w+")
 # In a run of Han and kana, a word of two characters begins at each character but the
@@ -34,7 +38,21 @@ _CJK_WORD = re.compile(
     rf"|(?<![{CJK_CHARACTER}])([{CJK_CHARACTER}])"
     rf"|([^\W{CJK_CHARACTER}]+)"
 )
-_WORD_PATTERNS: Mapping[str | None, re.Pattern[str]] = {CJK: _CJK_WORD}
+_SPACED_WORD = re.compile(f"[{LETTERS_WITH_MARKS}]+")
+_UNSPACED_CHARACTER = r"\u0e01-\u0fff\u1000-\u109f\u1780-\u17d3"
+# In a run of Thai or the like, a word of three characters begins at each but the last
+# two; others are as usual.
+_UNSPACED_WORD = re.compile(
+    rf"(?=([{_UNSPACED_CHARACTER}]{{3}}))."
+    rf"|(?<![{_UNSPACED_CHARACTER}])([{_UNSPACED_CHARACTER}]{{1,2}})"
+    rf"|([^\W{_UNSPACED_CHARACTER}]+)"
+)
+_WORD_PATTERNS: Mapping[str | None, re.Pattern[str]] = {
+    CJK: _CJK_WORD,
+    UNSPACED: _UNSPACED_WORD,
+    **dict.fromkeys(("arabic", "persian", "hebrew", "hindi", OTHER), _SPACED_WORD),
+}
+"""The patterns of languages whose words are not runs of letters and digits."""
 
 _PART_CHARACTERS = 131_072  # indexed in some 10 ms
 
@@ -94,7 +112,7 @@ def index_words(
         for start, end, word in words:
             number = number_of.get(word)
             if number is None:
-                number = vocabulary.setdefault(word.lower(), len(vocabulary))
+                number = vocabulary.setdefault(_lowercase(word), len(vocabulary))
                 number_of[word] = number
             starts.append(start + offset)
             ends.append(end + offset)
@@ -107,7 +125,7 @@ def index_words(
         reads_otherwise = language in DECIMAL_COMMA and any(
             map(depends_on_language, model_texts)
         )
-        if language == CJK or reads_otherwise:
+        if language in _WORD_PATTERNS or reads_otherwise:
             return index_words(model_texts, language, between_parts, fold)
     n_units = len(model_texts)
     unit_numbers = np.arange(n_units, dtype=np.int32)
@@ -163,8 +181,12 @@ def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
     >>> stems_of(["sailing", "sailed", "treaties"])
     ['sail', 'sail', 'treati']
     """
-    # English keeps Han and kana, and stems foreign names.
-    stemmed_as = ENGLISH if language == CJK else language
+    # English keeps other scripts, and stems foreign names.
+    stemmed_as = ENGLISH
+    if language in Stemmer.algorithms():
+        stemmed_as = language
+    elif language in STOP_WORDS_OF:
+        return words
     # A new stemmer, since one is not thread-safe; without its cache, which costs more
     # than stemming.
     stemmer = Stemmer.Stemmer(stemmed_as, 0)
@@ -205,7 +227,14 @@ def _distinct_words(
     words = words_of(
         folded(query), pattern, comma_is_decimal=language_of_query in DECIMAL_COMMA
     )
-    return {word.lower(): None for _, _, word in words}
+    return {_lowercase(word): None for _, _, word in words}
+
+
+def _lowercase(word: str) -> str:
+    """A word in small letters, or a number in ASCII digits."""
+    if word.isdecimal() and not word.isascii():
+        return "".join(str(decimal(digit)) for digit in word)
+    return word.lower()
 
 
 @lru_cache(maxsize=16)

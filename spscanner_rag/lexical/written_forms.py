@@ -16,7 +16,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 DECIMAL_COMMA: Final = frozenset(
-    "german french spanish italian portuguese dutch swedish russian".split()
+    "german french spanish italian portuguese dutch swedish russian turkish vietnamese"
+    " polish czech danish norwegian finnish romanian indonesian catalan greek"
+    " ukrainian".split()
 )
 """Languages that write 4.194 for four thousand, and 1,5 for one and a half."""
 

@@ -58,6 +58,10 @@ class ScanResult:
     answerable : float, optional
         The probability that some sentence answers the question, from 0 to 1. None if
         the scanner does not report it, as without its own encoder.
+    encoder : str, optional
+        What made the vectors of the sentences: "default" for the checkpoint's own
+        encoder, "multilingual" for that of texts and questions that are not English,
+        "custom" for the caller's. None: nothing did.
     document : optional
         What `spscanner_rag.files.read` returned; passages then have their places in it.
 
@@ -91,6 +95,7 @@ class ScanResult:
     answerable: float | None = None
     document: Located | None = None
     n_tokens: int | None = None
+    encoder: str | None = None
 
     def __post_init__(self) -> None:
         self._freeze("starts", np.int64)
@@ -366,8 +371,9 @@ class ScanResult:
         in Rust and Go.
 
         The keys: ``query``, ``characters`` and ``n_tokens`` of the document,
-        ``tokens_read``, ``answerable`` (None if unknown) and ``sentences`` in document
-        order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
+        ``tokens_read``, ``answerable`` (None if unknown), ``encoder`` (None without
+        one) and ``sentences`` in document order, each with ``start``, ``end``,
+        ``score``, ``logit`` and ``text``.
         """
         return {
             "query": self.query,
@@ -375,6 +381,7 @@ class ScanResult:
             "n_tokens": self.n_tokens,
             "tokens_read": self.tokens_read,
             "answerable": self.answerable,
+            "encoder": self.encoder,
             "sentences": as_dictionaries(self.text, self.sentences, offsets),
         }
 
@@ -409,6 +416,7 @@ class ScanResult:
             self.answerable,
             self.document,
             self.n_tokens,
+            self.encoder,
         )
 
     def __copy__(self) -> "ScanResult":

@@ -64,7 +64,8 @@ def choose_texts(
     scorer = load_scorer()
     if scorer is not None and scorer.meaning is not None:
         meaning_logits = held_texts.meaning_logits(query, scorer, filled, cancelled)
-        scores = _by_words_and_meaning(scores, meaning_logits)
+        if meaning_logits:
+            scores = _by_words_and_meaning(scores, meaning_logits)
     unranked = [number for number in filled if number not in scores]
     ranking = [*scores, *unranked]
     ranks = bounds.within(_tokens_of(held_texts, ranking))

@@ -190,7 +190,8 @@ class HeldTexts:
     ) -> dict[int, float]:
         """For some texts, the logit of the best sentence by its meaning alone.
 
-        Empty if the scorer has no encoder.
+        Empty if the scorer has no encoder, or none of the languages of a text and the
+        question.
         """
         meaning = scorer.meaning
         best_logits: dict[int, float] = {}
@@ -199,8 +200,15 @@ class HeldTexts:
         for number in numbers:
             vectors = self.vectors_of(number, scorer, cancelled)
             assert vectors is not None, "the scorer has an encoder"
-            cosines = meaning.cosines(query, vectors)
-            logits = meaning.weights.logits(np.zeros_like(cosines), cosines)
+            asked = meaning.of_question(query, vectors)
+            if asked is None:
+                return {}
+            if not asked.made(vectors) and vectors.encoder:
+                prepared = self.prepared(scorer, self.texts[number], cancelled)
+                sentences = [unit.model_text for unit in prepared.units]
+                vectors = asked.own_vectors(vectors, sentences)
+            cosines = asked.cosines(query, vectors)
+            logits = asked.weights.logits(np.zeros_like(cosines), cosines)
             best_logits[number] = float(logits.max(initial=-np.inf))
         return best_logits
 

@@ -1,4 +1,4 @@
-"""The vectors of the sentences of a corpus, all by one encoder."""
+"""The vectors of the sentences of a corpus, each with the name of its encoder."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,15 +27,13 @@ class HeldVectors:
     Parameters
     ----------
     encoded : EncodedTexts, optional
-        The vectors and the encoder that made them.
+        The vectors, with the encoders that made them.
     """
 
     def __init__(self, encoded: EncodedTexts | None = None) -> None:
-        self.encoder = ""
         self.of_text: dict[str, SentenceVectors] = {}
         self.digests: dict[str, str] = {}
         if encoded is not None:
-            self.encoder = encoded.encoder
             self.of_text = dict(encoded.vectors)
             self.digests = dict(encoded.digests)
 
@@ -48,7 +46,6 @@ class HeldVectors:
     def of_texts(self, text_keys: Collection[str]) -> "HeldVectors":
         """Return the vectors of some texts alone."""
         vectors = HeldVectors()
-        vectors.encoder = self.encoder
         for text_key in self.of_text:
             if text_key in text_keys:
                 vectors.of_text[text_key] = self.of_text[text_key]
@@ -58,10 +55,11 @@ class HeldVectors:
         return vectors
 
     def get(self, text_key: str, meaning: "Meaning") -> "SentenceVectors | None":
-        """Return the vectors of a text, if this encoder made them."""
-        if self.encoder != meaning.encoder.digest:
+        """Return the vectors of a text, if this encoder would make them."""
+        vectors = self.of_text.get(text_key)
+        if vectors is None or not meaning.made(vectors):
             return None
-        return self.of_text.get(text_key)
+        return vectors
 
     def put(
         self,
@@ -74,10 +72,11 @@ class HeldVectors:
 
         Those of another encoder go.
         """
-        if self.encoder != meaning.encoder.digest:
-            self.encoder = meaning.encoder.digest
-            self.of_text = {}
-            self.digests = {}
+        if vectors.encoder not in {held.encoder for held in self.of_text.values()}:
+            for held_key in list(self.of_text):
+                if not meaning.made(self.of_text[held_key]):
+                    self.of_text.pop(held_key)
+                    self.digests.pop(held_key, None)
         if self.of_text.get(text_key) is not vectors:
             self.digests[text_key] = digest_of_units(units)
             self.of_text[text_key] = vectors
@@ -96,7 +95,7 @@ class HeldVectors:
 
     def _encoded(self) -> EncodedTexts:
         # Copies: another thread may hold new vectors while these are written.
-        return EncodedTexts(self.encoder, dict(self.of_text), dict(self.digests))
+        return EncodedTexts(dict(self.of_text), dict(self.digests))
 
 
 def digest_of_units(units: Sequence[Unit]) -> str:

@@ -14,6 +14,7 @@ VECTOR_ARRAY_PREFIX = "vector_"
 _ROWS = "vector_rows"
 _SCALES = "vector_scales"
 _COUNTS = "vector_counts"
+_WIDTHS = "vector_widths"
 _KEYS = "vector_keys"
 _DIGESTS = "vector_digests"
 _DTYPES = {_ROWS: np.int8, _SCALES: np.float16, _COUNTS: np.int64}
@@ -24,26 +25,24 @@ class EncodedTexts(NamedTuple):
 
     Parameters
     ----------
-    encoder : str
-        Digest of the encoder that made the vectors.
     vectors : mapping
-        Key of a text → vectors of its sentences.
+        Key of a text → vectors of its sentences, with their encoder's digest.
     digests : mapping
         Key of a text → digest of these sentences. Folders of earlier versions have
         none.
     """
 
-    encoder: str
     vectors: "Mapping[str, SentenceVectors]"
     digests: Mapping[str, str]
 
 
 def vectors_to_arrays(encoded: EncodedTexts) -> dict[str, NDArray[Any]]:
-    """Put the vectors of all texts into five arrays, or none where there are none."""
+    """Put the vectors of all texts into six arrays, or none where there are none."""
     vectors = encoded.vectors
     if not vectors:
         return {}
     width = max(of_text.rows.shape[1] for of_text in vectors.values())
+    widths: list[int] = []
     rows = [np.zeros((0, width), np.int8)]
     scales = [np.zeros(0, np.float16)]
     counts: list[int] = []
@@ -51,15 +50,18 @@ def vectors_to_arrays(encoded: EncodedTexts) -> dict[str, NDArray[Any]]:
     digests: list[str] = []
     for key, of_text in vectors.items():
         if len(of_text.rows):  # a text without sentences has rows of another width
-            rows.append(of_text.rows)
+            n_missing = width - of_text.rows.shape[1]
+            rows.append(np.pad(of_text.rows, ((0, 0), (0, n_missing))))
+        widths.append(of_text.rows.shape[1])
         scales.append(of_text.scales)
         counts.append(len(of_text.scales))
-        keys.append(f"{encoded.encoder} {key}")
+        keys.append(f"{of_text.encoder} {key}")
         digests.append(encoded.digests.get(key, ""))
     return {
         _ROWS: np.concatenate(rows),
         _SCALES: np.concatenate(scales),
         _COUNTS: np.array(counts, np.int64),
+        _WIDTHS: np.array(widths, np.int64),
         _KEYS: np.array(keys),
         _DIGESTS: np.array(digests),
     }
@@ -71,7 +73,7 @@ def vectors_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> EncodedTexts:
     ``ValueError`` for arrays that do not fit together.
     """
     if _KEYS not in arrays:
-        return EncodedTexts("", {}, {})
+        return EncodedTexts({}, {})
     from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 
     _check_arrays(arrays)
@@ -81,17 +83,22 @@ def vectors_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> EncodedTexts:
     digests_of_texts = [""] * len(arrays[_COUNTS])
     if _DIGESTS in arrays:
         digests_of_texts = arrays[_DIGESTS].tolist()
-    encoder = ""
+    widths = [rows.shape[1]] * len(arrays[_COUNTS])
+    if _WIDTHS in arrays:  # folders of earlier versions have one encoder
+        widths = arrays[_WIDTHS].tolist()
     vectors: dict[str, SentenceVectors] = {}
     digests: dict[str, str] = {}
-    for name, digest, (start, stop) in zip(
-        arrays[_KEYS].tolist(), digests_of_texts, pairwise(bounds), strict=True
+    for name, digest, width, (start, stop) in zip(
+        arrays[_KEYS].tolist(), digests_of_texts, widths, pairwise(bounds), strict=True
     ):
         encoder, _, key = str(name).rpartition(" ")
-        vectors[key] = SentenceVectors(rows[start:stop], scales[start:stop])
+        text_rows = rows[start:stop]
+        if width < rows.shape[1]:
+            text_rows = text_rows[:, :width]
+        vectors[key] = SentenceVectors(text_rows, scales[start:stop], encoder)
         if digest:
             digests[key] = str(digest)
-    return EncodedTexts(encoder, vectors, digests)
+    return EncodedTexts(vectors, digests)
 
 
 def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.words import TextWords, index_words
+from spscanner_rag.text.language_parts import part_languages
 from spscanner_rag.text.sentence_marks import sentence_marks
 from spscanner_rag.text.tokenization import TokenizedText
 
@@ -30,6 +31,11 @@ class IndexedText(TokenizedText):
     def marks(self) -> NDArray[np.float32]:
         """The marks of the units: (units, marks)."""
         return sentence_marks(self.sentences)
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages of its parts; see `text.language_parts`."""
+        return frozenset(part_languages(self.sentences))
 
     @property
     def unit_tokens(self) -> NDArray[np.int64]:

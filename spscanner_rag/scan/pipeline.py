@@ -44,6 +44,7 @@ class ScannedText(NamedTuple):
     logits: NDArray[np.float32]
     answerable: float | None = None
     tokens_read: int | None = None  # None: all
+    encoder: str | None = None  # the name of what made its vectors
 
     def result(self, count_tokens: CountTokens) -> ScanResult:
         """The result for users.
@@ -64,6 +65,7 @@ class ScannedText(NamedTuple):
             answerable=self.answerable,
             document=self.request.document,
             n_tokens=len(self.indexed.input_ids),
+            encoder=self.encoder,
         )
 
 
@@ -200,6 +202,7 @@ class Pipeline:
                     logits,
                     answerable,
                     request.n_tokens,
+                    request.query_on_text.encoder,
                 )
 
     def _planned_together(
@@ -211,6 +214,8 @@ class Pipeline:
         planned = list(matched_requests)
         numbers_by_query: dict[str, list[int]] = {}
         for number, matched in enumerate(matched_requests):
+            if not matched.query_on_text.reads:
+                continue
             if matched.query_on_text.likelihoods is not None:
                 numbers_by_query.setdefault(matched.request.query, []).append(number)
         for numbers in numbers_by_query.values():
@@ -257,7 +262,7 @@ class Pipeline:
             matched = self.reading.pair(request.query, indexed, statistics, vectors)
             meter.check()
             before = request
-            yield _Matched(request, matched)
+            yield _Matched(request, matched, None if matched.reads else ())
 
     def counted_together(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -319,11 +324,12 @@ class Pipeline:
             query_on_text = matched.query_on_text
             averaged = average_logits(windows, parts, len(query_on_text.text.units))
             logits = query_on_text.logits(averaged, matched.is_read)
-            if self.reading.meaning is None or query_on_text.cosines is None:
+            meaning = query_on_text.meaning
+            if meaning is None or query_on_text.cosines is None:
                 yield logits, None
                 continue
             text = query_on_text.text
-            logits, answerable = self.reading.meaning.read_again(
+            logits, answerable = meaning.read_again(
                 query_on_text.query,
                 text.sentences,
                 logits,
@@ -331,7 +337,7 @@ class Pipeline:
                 meter.expect,
                 meter.after_step,
             )
-            weights = self.reading.meaning.weights
+            weights = meaning.weights
             if weights.weighs_echoes:
                 logits = after_echoes(logits, text.marks, weights)
             yield logits, answerable

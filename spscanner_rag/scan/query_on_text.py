@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.token_values import TokenValues
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.scan.indexed_text import IndexedText
@@ -40,10 +40,12 @@ class QueryOnText:
     offset: float = 0.0
     # (units,) of the question and a unit; None without an encoder
     cosines: NDArray[np.float32] | None = None
-    weights: MeaningWeights | None = None  # of the cosines
+    meaning: Meaning | None = None  # what made the cosines
     # (units,) the logits of a sentence scan; None without one
     estimates: NDArray[np.float32] | None = None
     query: str = ""  # what is read of the question
+    # False if the estimates stand for the model's logits, and it reads nothing
+    reads: bool = True
 
     def logits(
         self,
@@ -54,11 +56,12 @@ class QueryOnText:
 
         A unit that the model has not read, by ``is_read`` (units,), gets its estimate.
         """
-        if self.cosines is None or self.weights is None:
+        if self.cosines is None or self.meaning is None:
             return model_logits + np.float32(self.offset)
-        logits = self.weights.logits(model_logits, self.cosines, self.estimates)
+        weights = self.meaning.weights
+        logits = weights.logits(model_logits, self.cosines, self.estimates)
         if is_read is not None and self.estimates is not None:
-            unread = self.weights.unread_logits(self.estimates)
+            unread = weights.unread_logits(self.estimates)
             logits = np.where(is_read, logits, unread)
         return logits + self._meaning_offset
 
@@ -74,16 +77,21 @@ class QueryOnText:
         )
 
     @property
+    def encoder(self) -> str | None:
+        """The name of the encoder that made the vectors, if there is one."""
+        return None if self.meaning is None else self.meaning.name
+
+    @property
     def likelihoods(self) -> NDArray[np.float32] | None:
         """Estimates that are comparable within a collection: (units,)."""
-        if self.estimates is None or self.weights is None:
+        if self.estimates is None or self.meaning is None:
             return None
-        return self.weights.unread_logits(self.estimates) + self._meaning_offset
+        return self.meaning.weights.unread_logits(self.estimates) + self._meaning_offset
 
     @property
     def _meaning_offset(self) -> np.float32:
-        assert self.weights is not None
-        return np.float32(self.weights.texts * self.offset)
+        assert self.meaning is not None
+        return np.float32(self.meaning.weights.texts * self.offset)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Lay out the question before the tokens of units ``first`` to ``last``.

@@ -8,9 +8,11 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings
 from spscanner_rag.encoder.meaning import Meaning
+from spscanner_rag.encoder.meaning_by_language import EXTRA as MULTILINGUAL
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.lexical_scores import LexicalStatistics, MatchOptions
-from spscanner_rag.lexical.match import match_query, query_features
+from spscanner_rag.lexical.match import LexicalMatch, match_query, query_features
+from spscanner_rag.lexical.names_and_numbers import names_and_numbers
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.sentence_scan import SentenceScan
@@ -24,6 +26,7 @@ from spscanner_rag.text.asking_part import asking_part
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.folding import fold_units, folded
+from spscanner_rag.text.language_parts import UNKNOWN, question_language
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.sentence_marks import question_marks
 from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
@@ -54,6 +57,10 @@ StatisticsOf = Callable[[str], LexicalStatistics]
 FEWEST_SCANNED = 30
 """A sentence scan compares the sentences of a text, of which a short one has too few:
 its training reads no fewer."""
+
+WORD_SHARE = 8
+"""The column of `LexicalMatch.scores` with a unit's BM25 as a share of the largest
+possible one."""
 
 
 def do_nothing() -> None:
@@ -240,11 +247,13 @@ class Reading:
             return self._match(query, text, statistics, vectors)
         if vectors is None:
             vectors = self.meaning.vectors(text.sentences)
-        part = asking_part(query)
+        meaning = self.meaning.of_question(query, vectors)
+        part = None if meaning is None else asking_part(query)
+        whole = self._match(query, text, statistics, vectors, meaning)
         if part is None:
-            return self._match(query, text, statistics, vectors)
-        asked = self._match(part, text, statistics, vectors)
-        return asked.averaged_with(self._match(query, text, statistics, vectors))
+            return whole
+        asked = self._match(part, text, statistics, vectors, meaning)
+        return asked.averaged_with(whole)
 
     def read_of(self, query: str) -> ReadQuestion:
         """Return what is read of a question."""
@@ -268,6 +277,7 @@ class Reading:
         text: IndexedText,
         statistics: StatisticsOf | None,
         vectors: SentenceVectors | None,
+        meaning: Meaning | None = None,
     ) -> QueryOnText:
         """Match a folded question, or its asking part, with a text."""
         question_ids, starts, ends = encode_question(self.tokenizer, query)
@@ -275,23 +285,26 @@ class Reading:
         if repeat_every:
             repeat_every = max(repeat_every, REANCHOR_QUESTIONS * len(question_ids))
         matched = QueryOnText(text, question_ids, repeat_every, query=query)
-        if self.meaning is not None:
-            assert vectors is not None
+        if meaning is not None and vectors is not None:
+            vectors = meaning.own_vectors(vectors, text.sentences)
             matched = replace(
-                matched,
-                cosines=self.meaning.cosines(query, vectors),
-                weights=self.meaning.weights,
+                matched, cosines=meaning.cosines(query, vectors), meaning=meaning
             )
         if not self.lexical:
             return matched
+        words_to_match = query
+        if matched.encoder == MULTILINGUAL:
+            words_to_match = _words_to_match(query, text)
         match = match_query(
             text.words,
-            query,
+            words_to_match,
             text.token_starts,
             text.token_ends,
             self.match_options,
-            None if statistics is None else statistics(query),
+            None if statistics is None else statistics(words_to_match),
         )
+        if matched.encoder == MULTILINGUAL:
+            return _read_by_meaning(matched, match)
         question_features = None
         if match.query_idf is not None:
             question_features = query_features(
@@ -313,6 +326,28 @@ class Reading:
             question_features=question_features,
             offset=self.settings.text_weight * match.text_score,
         )
+
+
+def _words_to_match(query: str, text: IndexedText) -> str:
+    """A question, or only its names and numbers if the text has another language."""
+    language = question_language(query)
+    if language in (UNKNOWN, *text.languages):
+        return query
+    return names_and_numbers(query)
+
+
+def _read_by_meaning(matched: QueryOnText, match: LexicalMatch) -> QueryOnText:
+    """A question whose logits are those of an encoder and of words alone.
+
+    The model, which was trained on English, does not read.
+    """
+    assert matched.meaning is not None
+    assert matched.cosines is not None
+    shares = None
+    if match.scores.shape[1] > WORD_SHARE:
+        shares = match.scores[:, WORD_SHARE]
+    estimates = matched.meaning.weights.estimates(matched.cosines, shares)
+    return replace(matched, estimates=estimates, offset=0.0, reads=False)
 
 
 def location_in(document: str | StructuredText) -> Located | None:

@@ -6,12 +6,15 @@ without a model. A text that is not clearly in another language counts as Englis
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spscanner_rag.text.scripts import FIRST_OTHER, LATIN, main_script
+from spscanner_rag.text.scripts import UNSPACED as UNSPACED_SCRIPTS
 
 ENGLISH: Final = "english"
 
@@ -35,7 +38,24 @@ CJK: Final = "cjk"
 """Chinese and Japanese: no white space between words, so two neighbouring characters
 count as a word."""
 
-LANGUAGES: Final = (*STOP_WORDS_OF, CJK)
+UNSPACED: Final = "unspaced"
+"""Thai, Lao, Khmer, Burmese and Tibetan: no white space between words, so three
+neighbouring characters count as a word."""
+
+OTHER: Final = "other"
+"""Languages in other scripts than Latin of which no stop words are known."""
+
+LANGUAGES: Final = (*STOP_WORDS_OF, CJK, UNSPACED, OTHER)
+
+_OF_SCRIPT: Mapping[str, tuple[str, ...]] = {
+    "arabic": ("arabic", "persian"),
+    "cyrillic": ("russian", "ukrainian"),
+    "devanagari": ("hindi",),
+    "greek": ("greek",),
+    "hangul": ("korean",),
+    "hebrew": ("hebrew",),
+}
+"""The languages of scripts, the first being the one without its stop words."""
 
 CJK_CHARACTER: Final = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -90,6 +110,11 @@ def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> st
         return ENGLISH
     if max(vocabulary) >= _FIRST_CJK and _is_mostly_cjk(vocabulary, counts):
         return CJK
+    script = LATIN
+    if max(vocabulary) >= FIRST_OTHER:
+        script = main_script(_counted(vocabulary, counts))
+    if script != LATIN:
+        return _language_in_script(script, vocabulary, counts)
     best_language = ENGLISH
     best_count = max(len(numbers) * _SHARE, n_english * _TIMES_ENGLISH)
     for language in _TELLING:
@@ -100,6 +125,29 @@ def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> st
             best_language = language
             best_count = sum(stop_word_counts)
     return best_language
+
+
+def _counted(
+    vocabulary: Mapping[str, int], counts: NDArray[np.int64]
+) -> Iterator[tuple[str, int]]:
+    """The words of a vocabulary and how often each occurs."""
+    for word, number in vocabulary.items():
+        yield word, int(counts[number])
+
+
+def _language_in_script(
+    script: str, vocabulary: Mapping[str, int], counts: NDArray[np.int64]
+) -> str:
+    """The language of a text in another script than Latin, Han and kana."""
+    if script in UNSPACED_SCRIPTS:
+        return UNSPACED
+    languages = _OF_SCRIPT.get(script, (OTHER,))
+    if len(languages) == 1:
+        return languages[0]
+    stop_word_counts = []
+    for language in languages:
+        stop_word_counts.append(sum(_stop_word_counts(language, vocabulary, counts)))
+    return languages[int(np.argmax(stop_word_counts))]
 
 
 def _is_mostly_cjk(vocabulary: Mapping[str, int], counts: NDArray[np.int64]) -> bool:
@@ -124,6 +172,10 @@ def _stop_word_counts(
 _CODES = {
     "german": "de", "french": "fr", "spanish": "es", "italian": "it",
     "portuguese": "pt", "dutch": "nl", "swedish": "sv", "russian": "ru",
+    "turkish": "tr", "vietnamese": "vi", "polish": "pl", "czech": "cs", "danish": "da",
+    "norwegian": "no", "finnish": "fi", "hungarian": "hu", "romanian": "ro",
+    "indonesian": "id", "catalan": "ca", "arabic": "ar", "persian": "fa", "hindi": "hi",
+    "greek": "el", "hebrew": "he", "ukrainian": "uk", "korean": "ko",
 }  # fmt: skip
 
 # A text of fewer words is short; this many different stop words, and this share, decide

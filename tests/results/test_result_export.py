@@ -39,6 +39,7 @@ def test_json_gives_back_every_sentence(logits: list[float]) -> None:
         "n_tokens": None,
         "tokens_read": 9,
         "answerable": None,
+        "encoder": None,
     }
     for described, sentence in zip(
         result.to_dict()["sentences"], result.sentences, strict=True

