@@ -19,8 +19,8 @@ from spscanner_lab.training.finetuning import (
     Finetuning,
     question_loss,
 )
-from spscanner_rag.checkpoint.encoder_file import HEAD, WORD_EMBEDDINGS, EncoderFile
-from spscanner_rag.encoder.bert import Bert
+from spscanner_rag.checkpoint.encoder_file import HEAD, EncoderFile
+from spscanner_rag.encoder.bert import WORD_EMBEDDINGS, Bert
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.cross_windows import SentenceTokens, windows_around
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors

@@ -6,7 +6,8 @@ import torch
 
 from spscanner_lab.training.encoder import EncoderTraining, draw_windows
 from spscanner_lab.training.encoder_data import Source
-from spscanner_rag.checkpoint.encoder_file import WORD_EMBEDDINGS, EncoderFile
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
+from spscanner_rag.encoder.bert import WORD_EMBEDDINGS
 from spscanner_rag.encoder.token_windows import WINDOW_TOKENS
 
 
