@@ -3,6 +3,7 @@
 import pytest
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.sentence_ends import correct_ends
 from tests.text.test_segmentation import assert_exact, sentences
 
 ENDS = {
@@ -252,3 +253,11 @@ def test_parts_of_a_text_are_cut_in_the_language_of_the_whole() -> None:
 def test_the_time_is_linear(mark: str) -> None:
     text = mark * (300_000 // len(mark))
     assert_exact(text, SentenceSegmenter().segment(text))
+
+
+@pytest.mark.parametrize("mark", ["*", "\u200b", "[1]", "</b>", "[1]*"])
+def test_many_marks_after_a_full_stop_take_linear_time(mark: str) -> None:
+    text = f"It rained.{mark * 5_000}x"
+    assert correct_ends(text, "en") == text
+    ended = f"It rained.{mark * 5_000} Nobody came."
+    assert len(correct_ends(ended, "en")) == len(ended)
