@@ -4,8 +4,9 @@
 #   spscanner_lab/benchmarks/gpu.sh WHEELS OUT   in a clone; spscanner_lab/benchmarks/gpu_wheels.sh makes WHEELS
 #   spscanner_lab/benchmarks/gpu.sh --trial      the same steps on any CPU: tiny shapes, kernels in Triton's interpreter; needs a network
 #
-# OUT gets a few small files, each written when its step is done: tests.xml and one JSON file for each shape. Packages
-# are installed into a temporary folder without their dependencies; the machine's own packages stay unchanged.
+# OUT gets a few small files, each written when its step is done: tests.xml and one JSON file for each shape. The machine
+# needs Python, pip, PyTorch and Triton; everything else is installed into a temporary folder, and its own packages stay
+# unchanged. Tests that cannot run end it with an error, before any speed is measured.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 python=${PYTHON:-python3}
@@ -17,7 +18,9 @@ export SPSCANNER_CACHE="$packages/cache" PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
 if [ "${1:-}" = --trial ]; then
     out=$(mktemp -d)
     # Triton 3.6 fails in its own interpreter with numpy 2.4
-    "$python" -m pip install --quiet --no-deps --target "$packages" triton==3.6.0 numpy==2.3.5 einops==0.8.2 setuptools wheel
+    grep -v ^numpy "$here/constraints.txt" > "$packages/constraints.txt"
+    "$python" -m pip install --quiet --target "$packages" -c "$packages/constraints.txt" -r "$here/spscanner_lab/benchmarks/gpu_packages.txt" \
+        triton==3.6.0 numpy==2.3.5 setuptools wheel
     MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE "$python" -m pip install --quiet --no-build-isolation --no-deps \
         --target "$packages" mamba-ssm==2.3.2.post1
     export TRITON_INTERPRET=1
@@ -35,15 +38,17 @@ fi
 mkdir -p "$out"
 cd "$here"
 
-# A failing test is reported at the end, after the table. pytest's plug-ins are not needed.
+# A failing test is reported at the end, after the table. pytest's plug-ins are not needed. Tests that did not run, or
+# were all skipped, end this now: speeds of kernels that nobody checked are worth nothing.
 failed=0 minute=60
 [ "${TRITON_INTERPRET:-}" = "" ] || minute=3600 # a busy CPU
 timeout $((3 * minute)) "$python" -m pytest -q -p no:cacheprovider -o addopts=--import-mode=importlib \
     -W ignore::pytest.PytestConfigWarning --junitxml "$out/tests.xml" \
     "tests/lab/training/stages/test_evidence.py::test_recomputing_keeps_each_blocks_input_alone_and_the_gradients" \
     tests/mamba2/kernels/test_triton_interpret.py || failed=$?
+"$python" -m spscanner_lab.benchmarks.gpu_tests "$out/tests.xml" || exit 1
 for size in "${sizes[@]}"; do
-    timeout $((2 * minute + 10)) "$python" -m benchmarks speed "${table[@]}" --sizes "$size" --kinds "${kinds[@]}" --budget $((2 * minute - 20)) \
+    timeout $((2 * minute + 10)) "$python" -m spscanner_lab.benchmarks speed "${table[@]}" --sizes "$size" --kinds "${kinds[@]}" --budget $((2 * minute - 20)) \
         --out "$out/speed-$size.json" || failed=$?
 done
 ls -l "$out"

@@ -3,8 +3,8 @@
 #
 #   PYTHON=.venv/bin/python spscanner_lab/benchmarks/gpu_wheels.sh WHEELS   in a clone with the development packages
 #
-# For an image with Python 3.12, PyTorch 2.11, Triton 3.6, transformers and pytest: wheels of the missing packages,
-# NLTK's sentence model from llama-index-core and, if available, the original's outputs. all-MiniLM-L6-v2 is left out.
+# For an image with Python 3.12, PyTorch 2.11 and Triton 3.6: wheels of the packages of gpu_packages.txt and of what they
+# need, NLTK's sentence model from llama-index-core and, if available, the original's outputs. all-MiniLM-L6-v2 is left out.
 set -euo pipefail
 out=$(realpath -m "$1")
 cd "$(dirname "$0")/../.."
@@ -13,8 +13,8 @@ model=$("$python" -c 'import importlib.util as u; print(u.find_spec("llama_index
 mkdir -p "$out/nltk_data/tokenizers/punkt_tab"
 
 platforms=(manylinux_2_28_x86_64 manylinux_2_27_x86_64 manylinux_2_17_x86_64 manylinux2014_x86_64)
-"$python" -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
-    "${platforms[@]/#/--platform=}" -c constraints.txt -d "$out" einops nltk PyStemmer sentencex
+"$python" -m pip download --quiet --only-binary=:all: --python-version 3.12 --implementation cp \
+    "${platforms[@]/#/--platform=}" -c constraints.txt -d "$out" -r spscanner_lab/benchmarks/gpu_packages.txt
 # without its CUDA extensions it is pure Python, so one wheel fits every version
 MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE \
     "$python" -m pip wheel --quiet --no-build-isolation --no-deps -w "$out" mamba-ssm==2.3.2.post1
