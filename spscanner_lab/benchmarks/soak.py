@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import subprocess
@@ -20,6 +21,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
 
 from spscanner_lab.benchmarks.report import Commands
 
@@ -37,11 +40,32 @@ _ADDRESS = re.compile(r"running on (http://\S+)")
 _COMMAND = [sys.executable, "-m", "spscanner_rag.apps.cli"]
 _QUESTION = "Who left the island?"
 _FILLER = "It rained on the roof of the mill on day {}. "
-_LONG_SENTENCES = 4_000
+_LEFT_SECONDS = 1.0  # how long the work of a question that was given up may take
+_LEAST_PAUSE = 0.05  # seconds between two short questions
 _SECONDS_ALONE = 0.15  # share of the time in which only short questions are asked
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks `_QUESTION` of a text, and returns the answer as text."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the clients of a server do.
+
+    Parameters
+    ----------
+    seconds : float
+        How long they ask.
+    long_sentences : int
+        Sentences of a long text.
+    pause : float
+        Seconds between two questions of a client on long texts; ten times the pause
+        between two on short ones.
+    """
+
+    seconds: float
+    long_sentences: int
+    pause: float
 
 
 @dataclass
@@ -53,15 +77,21 @@ class Seen:
     counts : Counter
         Calls by kind: asked, wrong, cancelled, left, refused, not refused.
     alone, beside : list of float
-        Seconds of short questions, without and with the other clients.
+        Seconds of short questions, without and with a long question at the same time.
     memory : list of float
-        Megabytes of the process at intervals.
+        Megabytes of the process at intervals of a second.
+    processor_seconds : float
+        Of the server's process.
+    long_questions : int
+        Long questions that are being answered now.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     alone: list[float] = field(default_factory=list)
     beside: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
+    processor_seconds: float = 0.0
+    long_questions: int = 0
 
     def rows(self, name: str) -> tuple[dict[str, object], bool]:
         """Rows of the report, and whether all bounds hold."""
@@ -73,12 +103,24 @@ class Seen:
             f"{name}: calls": dict(self.counts),
             f"{name}: p95 of a short question alone, seconds": _percentile(self.alone),
             f"{name}: p95 beside long ones, in times alone": times_alone,
+            f"{name}: short questions alone and beside": (
+                f"{len(self.alone)} and {len(self.beside)}"
+            ),
             f"{name}: megabytes at the end": self.memory[-1],
             f"{name}: memory, in times that of the second quarter": growth,
+            f"{name}: megabytes more in an hour, second half": self._slope(),
+            f"{name}: cores used": self.processor_seconds / len(self.memory),
         }
         is_right = self.counts["wrong"] == 0 and self.counts["not refused"] == 0
         is_quick = times_alone <= MOST_TIMES_ALONE
         return rows, is_right and is_quick and growth <= MOST_GROWTH
+
+    def _slope(self) -> float:
+        """Megabytes more in an hour: the slope of a line through the second half."""
+        half = np.asarray(self.memory[len(self.memory) // 2 :])
+        if len(half) < 2:
+            return 0.0
+        return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * 3600
 
 
 def _percentile(seconds: list[float]) -> float:
@@ -91,6 +133,13 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     command = commands.add_parser("soak", help="servers under clients of all kinds")
     command.add_argument("--minutes", type=float, default=60.0)
     command.add_argument("--model", help="checkpoint (default: the bundled one)")
+    command.add_argument("--long-sentences", type=int, default=4_000)
+    command.add_argument(
+        "--pause",
+        type=float,
+        default=0.0,
+        help="seconds between a client's long questions",
+    )
     command.set_defaults(measure=measure_soak)
     return [command]
 
@@ -98,18 +147,18 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
 def measure_soak(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Load the three servers, one after another, for a third of the time each."""
     options = [] if arguments.model is None else ["--model", arguments.model]
-    seconds = 60 * arguments.minutes / 3
+    load = Load(60 * arguments.minutes / 3, arguments.long_sentences, arguments.pause)
     rows: dict[str, object] = {}
     ok = True
     for name, loaded in (("serve", _serve), ("mcp, HTTP", _http), ("mcp", _streams)):
-        seen = asyncio.run(loaded(options, seconds))
+        seen = asyncio.run(loaded(options, load))
         of_server, holds = seen.rows(name)
         rows |= of_server
         ok = ok and holds
     return rows, ok
 
 
-async def _serve(options: list[str], seconds: float) -> Seen:
+async def _serve(options: list[str], load: Load) -> Seen:
     from httpx import AsyncClient
 
     with _program(["serve", "--port", "0", *options]) as (process, address):
@@ -119,7 +168,7 @@ async def _serve(options: list[str], seconds: float) -> Seen:
                 body = {"query": _QUESTION, "text": text, "top_k": 1}
                 return (await client.post("/v1/scan", json=body)).text
 
-            return await _loaded(process.pid, ask, _lies_to_server(client), seconds)
+            return await _loaded(process.pid, ask, _lies_to_server(client), load)
 
 
 def _lies_to_server(client: AsyncClient) -> Ask:
@@ -130,17 +179,17 @@ def _lies_to_server(client: AsyncClient) -> Ask:
     return lie
 
 
-async def _http(options: list[str], seconds: float) -> Seen:
+async def _http(options: list[str], load: Load) -> Seen:
     from mcp import Client
 
     with tempfile.TemporaryDirectory() as folder:
         command = ["mcp", folder, "--no-cache", "--port", "0", *options]
         with _program(command) as (process, address):
             async with Client(f"{address}/mcp") as client:
-                return await _loaded_by_agent(process.pid, client, seconds)
+                return await _loaded_by_agent(process.pid, client, load)
 
 
-async def _streams(options: list[str], seconds: float) -> Seen:
+async def _streams(options: list[str], load: Load) -> Seen:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -149,10 +198,10 @@ async def _streams(options: list[str], seconds: float) -> Seen:
         server = StdioServerParameters(command=_COMMAND[0], args=arguments)
         async with Client(stdio_client(server)) as client:
             (pid,) = _children_named(folder)
-            return await _loaded_by_agent(pid, client, seconds)
+            return await _loaded_by_agent(pid, client, load)
 
 
-async def _loaded_by_agent(pid: int, client: Client, seconds: float) -> Seen:
+async def _loaded_by_agent(pid: int, client: Client, load: Load) -> Seen:
     async def ask(text: str) -> str:
         arguments: dict[str, Any] = {"question": _QUESTION, "text": text}
         return str((await client.call_tool("search_document", arguments)).content)
@@ -162,20 +211,19 @@ async def _loaded_by_agent(pid: int, client: Client, seconds: float) -> Seen:
         result = await client.call_tool("read_passage", arguments)
         return "" if result.is_error else str(result.content)
 
-    return await _loaded(pid, ask, lie, seconds)
+    return await _loaded(pid, ask, lie, load)
 
 
-async def _loaded(pid: int, ask: Ask, lie: Ask, seconds: float) -> Seen:
+async def _loaded(pid: int, ask: Ask, lie: Ask, load: Load) -> Seen:
     """First only short questions are asked, then all kinds of clients come."""
     seen = Seen()
     now = time.monotonic()
-    begin = now + _SECONDS_ALONE * seconds
-    end = now + seconds
-    await _ask_short(ask, seen, seen.alone, begin)
+    begin = now + _SECONDS_ALONE * load.seconds
+    end = now + load.seconds
     clients = (
-        _ask_short(ask, seen, seen.beside, end),
-        _ask_long(ask, seen, end),
-        _cancel(ask, seen, end),
+        _ask_short(ask, seen, load, end),
+        _ask_long(ask, seen, load, begin, end),
+        _cancel(ask, seen, load, begin, end),
         _lie(lie, seen, end),
         _watch(pid, seen, end),
     )
@@ -183,45 +231,61 @@ async def _loaded(pid: int, ask: Ask, lie: Ask, seconds: float) -> Seen:
     return seen
 
 
-async def _ask_short(ask: Ask, seen: Seen, waits: list[float], end: float) -> None:
+async def _ask_short(ask: Ask, seen: Seen, load: Load, end: float) -> None:
     number = 0
     while time.monotonic() < end:
         number += 1
         text = f"{_FILLER.format(number)}Keeper {number} left the island. " * 8
+        is_beside = seen.long_questions > 0
         began = time.monotonic()
         answer = await ask(text)
+        waits = seen.beside if is_beside or seen.long_questions else seen.alone
         waits.append(time.monotonic() - began)
         seen.counts["asked"] += 1
         if f"Keeper {number} left" not in answer:
             seen.counts["wrong"] += 1
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(_LEAST_PAUSE + load.pause / 10)
 
 
-def _long_text() -> str:
+def _long_text(load: Load) -> tuple[str, str]:
+    """A long text, and the name of who left the island."""
     first = random.randrange(10**9)
-    sentences = [_FILLER.format(first + day) for day in range(_LONG_SENTENCES)]
-    sentences.insert(random.randrange(_LONG_SENTENCES), f"Keeper {first} left. ")
-    return "".join(sentences)
+    sentences = [_FILLER.format(first + day) for day in range(load.long_sentences)]
+    keeper = f"Keeper {first} left the island. "
+    sentences.insert(random.randrange(load.long_sentences), keeper)
+    return "".join(sentences), f"Keeper {first} left"
 
 
-async def _ask_long(ask: Ask, seen: Seen, end: float) -> None:
+async def _ask_long(ask: Ask, seen: Seen, load: Load, begin: float, end: float) -> None:
     """Ask long questions, one after another; the last is left at the end."""
+    await asyncio.sleep(begin - time.monotonic())
     while time.monotonic() < end:
+        text, keeper = _long_text(load)
+        seen.long_questions += 1
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + 120):
-                await ask(_long_text())
+            async with asyncio.timeout(end - time.monotonic()):
+                answer = await ask(text)
                 seen.counts["asked long"] += 1
+                seen.counts["wrong"] += keeper not in answer
+        seen.long_questions -= 1
+        await asyncio.sleep(load.pause)
 
 
-async def _cancel(ask: Ask, seen: Seen, end: float) -> None:
+async def _cancel(ask: Ask, seen: Seen, load: Load, begin: float, end: float) -> None:
     """Ask long questions and give up on each."""
+    await asyncio.sleep(begin - time.monotonic())
     while time.monotonic() < end:
-        task = asyncio.ensure_future(ask(_long_text()))
+        text, _ = _long_text(load)
+        seen.long_questions += 1
+        task = asyncio.ensure_future(ask(text))
         await asyncio.sleep(random.uniform(0.05, 2))
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
         seen.counts["cancelled"] += 1
+        await asyncio.sleep(_LEFT_SECONDS)
+        seen.long_questions -= 1
+        await asyncio.sleep(load.pause)
 
 
 async def _lie(lie: Ask, seen: Seen, end: float) -> None:
@@ -233,9 +297,18 @@ async def _lie(lie: Ask, seen: Seen, end: float) -> None:
 
 
 async def _watch(pid: int, seen: Seen, end: float) -> None:
+    before = _processor_seconds(pid)
     while time.monotonic() < end:
         seen.memory.append(_megabytes(pid))
+        seen.processor_seconds = _processor_seconds(pid) - before
         await asyncio.sleep(1)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Seconds that a process has used of all cores."""
+    status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    user, system = status.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _megabytes(pid: int) -> float:

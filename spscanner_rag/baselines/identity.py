@@ -22,7 +22,10 @@ def identity_of(scorer: Scorer) -> dict[str, str]:
         return identity
     if isinstance(scorer, RemoteScanner):
         model = scorer.served_model()  # fails here if the server cannot be reached
-        return {"checkpoint": model["sha256"], "dtype": model["dtype"]}
+        identity = {"checkpoint": model["sha256"], "dtype": model["dtype"]}
+        if scorer.read is not None:
+            identity["read"] = str(scorer.read)
+        return identity
     identity = {}
     for number, part in enumerate(scorer.scorers, 1):
         for key, value in identity_of(part).items():

@@ -184,7 +184,9 @@ def _with_embedder(model: str) -> tuple[str, str]:
 
 
 def _load_remote(model: str, options: LoadOptions) -> "Scorer":
-    return baselines.RemoteScanner(model)
+    # "auto" leaves it to the server
+    read = None if options.read == "auto" else options.read
+    return baselines.RemoteScanner(model, read=read)
 
 
 BUILT_IN = (

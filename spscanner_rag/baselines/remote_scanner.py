@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from spscanner_rag.scorers import (
     Cancelled,
     Progress,
+    Read,
     Request,
     ScanCancelled,
     Scorer,
     UnitScores,
     check_query,
+    check_read,
     checked_logits,
     never,
     words_together,
@@ -85,6 +87,9 @@ class RemoteScanner(Scorer):
     retries : int, default 5
         How often a request is sent again after 429 or 503. The wait doubles each time,
         unless the server says how long to wait. Other failures are not retried.
+    read : "auto", "all" or float, optional
+        What the server reads of a text, as for `Scanner.scan`. Default: as it was
+        started.
 
     Examples
     --------
@@ -107,8 +112,10 @@ class RemoteScanner(Scorer):
         token: str | None = None,
         timeout: float = 180.0,
         retries: int = 5,
+        read: Read | None = None,
     ) -> None:
         self.url = _address(url)
+        self.read = None if read is None else check_read(read)
         if not timeout > 0 or retries < 0:
             raise ValueError(
                 f"got timeout={timeout}, retries={retries}; expected above 0, and at"
@@ -222,11 +229,13 @@ class RemoteScanner(Scorer):
         done = 0
         scores: list[UnitScores] = []
         for batch in batches:
-            body = {
+            body: dict[str, Any] = {
                 "requests": [_as_json(request) for request in batch],
                 "together": together,
                 "collection": digest,
             }
+            if self.read is not None:
+                body["read"] = self.read
             counts = [len(units) for _, _, units in batch]
             most_bytes = _REPLY_BYTES + _LOGIT_BYTES * (sum(counts) + len(counts))
             reply = await self._ask("POST", "/v1/score", body, most_bytes)
@@ -369,14 +378,26 @@ class RemoteScanner(Scorer):
                 f" ({_described(error)}); check the address"
             ) from None
 
+    def with_read(self, read: Read) -> Self:
+        """Return a scanner of the same server, which reads as told; see `Scorer`.
+
+        A share is refused by a server whose checkpoint has no sentence scan.
+        """
+        scanner = self.__copy__()
+        scanner.read = check_read(read)
+        return scanner
+
     def __reduce__(self) -> tuple[Any, ...]:  # without the token
-        return partial(type(self), timeout=self.timeout, retries=self.retries), (
-            self.url,
-        )
+        options = {"timeout": self.timeout, "retries": self.retries, "read": self.read}
+        return partial(type(self), **options), (self.url,)
 
     def __copy__(self) -> Self:
         return type(self)(
-            self.url, token=self._token, timeout=self.timeout, retries=self.retries
+            self.url,
+            token=self._token,
+            timeout=self.timeout,
+            retries=self.retries,
+            read=self.read,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -91,6 +91,10 @@ def tokenizer_of(content: bytes, path: Path) -> Tokenizer:
                 f"its normalizer can make a text {growth:.3g} times as long, expected"
                 f" at most {_LARGEST_GROWTH}"
             )
+        if (times := _times_of_text(tokenizer)) != 1:
+            raise ValueError(
+                f"its post-processor has a text {times:,} times, expected once"
+            )
     except BaseException as error:
         if not is_fault_of_tokenizers(error):
             raise
@@ -145,6 +149,18 @@ def _growth(normalizer: dict[str, Any]) -> float:
             return 1.0 + len(content)
         case _:
             return 1.0
+
+
+def _times_of_text(tokenizer: Tokenizer) -> int:
+    """How many times a post-processor repeats the tokens of a text."""
+    if tokenizer.post_processor is None:
+        return 1
+    state = json.loads(tokenizer.post_processor.__getstate__())
+    times = 1
+    for part in state.get("processors", [state]):
+        if part["type"] == "TemplateProcessing":
+            times *= sum("Sequence" in piece for piece in part["single"])
+    return times
 
 
 def refuse_small_vocabulary(

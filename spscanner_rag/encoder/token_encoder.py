@@ -16,7 +16,7 @@ from spscanner_rag.system.forks import compute_in_forks
 from spscanner_rag.text.encoding import encode
 
 TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
-TOKENS_AT_ONCE_ON_CPU = 2048  # others wait for the end of a pass; 1024 are 10 % slower
+TOKENS_AT_ONCE_ON_CPU = 1024  # others wait for the end of a pass; 512 are 10 % slower
 LEAST_POSITIONS = 16
 SPECIAL_TOKENS = (("[CLS]", "[SEP]"), ("<s>", "</s>"))
 """What stands before and after a window, in vocabularies of BERT and of XLM-R."""

@@ -69,8 +69,8 @@ class ScannedText(NamedTuple):
         )
 
 
-class _Matched(NamedTuple):
-    """A request whose question is matched with its text."""
+class PlannedText(NamedTuple):
+    """A request whose question is matched with its text, and what is read of it."""
 
     request: ScanRequest
     query_on_text: QueryOnText
@@ -179,18 +179,36 @@ class Pipeline:
         Consecutive requests on one text prepare it once. Of texts of a collection, the
         likeliest sentences of all are read.
         """
+        planned = self.planned(requests, meter, collection, together, read)
+        yield from self.read_planned(planned, meter)
+
+    def planned(
+        self,
+        requests: Iterable[ScanRequest],
+        meter: Meter,
+        collection: CollectionIndex | None = None,
+        together: bool = False,
+        read: Read = "auto",
+    ) -> Iterator[PlannedText]:
+        """Match each question with its text, and choose what is read of the text."""
         if collection is not None:
             requests = (request._replace(collection=collection) for request in requests)
         elif together:
             requests = self.counted_together(requests, meter)
         matched_requests = self._matched(requests, meter)
         if together or collection is not None:
-            planned = iter(self._planned_together(list(matched_requests), read))
-        else:
-            planned = (
-                self._planned_together([matched], read)[0]
-                for matched in matched_requests
-            )
+            yield from self._planned_together(list(matched_requests), read)
+            return
+        for matched in matched_requests:
+            yield from self._planned_together([matched], read)
+
+    def read_planned(
+        self, planned: Iterable[PlannedText], meter: Meter
+    ) -> Generator[ScannedText, None, None]:
+        """Yield the logits of texts of any number of `planned` collections, in order.
+
+        Short ones share forward passes.
+        """
         for run in in_runs(
             planned, lambda request: request.n_tokens, self.segment_tokens
         ):
@@ -206,8 +224,8 @@ class Pipeline:
                 )
 
     def _planned_together(
-        self, matched_requests: Sequence[_Matched], read: Read
-    ) -> list[_Matched]:
+        self, matched_requests: Sequence[PlannedText], read: Read
+    ) -> list[PlannedText]:
         """Choose what is read of texts of which the same is asked."""
         if self.reading.sentence_scan is None or self.window_tokens is not None:
             return list(matched_requests)
@@ -236,7 +254,7 @@ class Pipeline:
 
     def _matched(
         self, requests: Iterable[ScanRequest], meter: Meter
-    ) -> Iterator[_Matched]:
+    ) -> Iterator[PlannedText]:
         """Match each request's question with its text, which is indexed if need be."""
         statistics_of = cache(CollectionIndex.statistics)
         before: ScanRequest | None = None
@@ -262,7 +280,7 @@ class Pipeline:
             matched = self.reading.pair(request.query, indexed, statistics, vectors)
             meter.check()
             before = request
-            yield _Matched(request, matched, None if matched.reads else ())
+            yield PlannedText(request, matched, None if matched.reads else ())
 
     def counted_together(
         self, requests: Iterable[ScanRequest], meter: Meter
@@ -302,7 +320,7 @@ class Pipeline:
         return [(0, len(text.units) - 1)] if text.units else []
 
     def _scores(
-        self, run: list[_Matched], meter: Meter
+        self, run: list[PlannedText], meter: Meter
     ) -> Iterator[tuple[NDArray[np.float32], float | None]]:
         """Yield the logits of each text, (units,), and how likely it answers."""
         windows_by_text = []

@@ -1,6 +1,7 @@
 """A remote scanner equals the local one, waits for a busy server, reports errors."""
 
 import asyncio
+import copy
 import pickle
 import threading
 import time
@@ -16,6 +17,7 @@ from spscanner_rag.baselines import RemoteScanner, remote_scanner
 from spscanner_rag.baselines.remote_scanner import RemoteError
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled, Scorer
+from spscanner_rag.text.units import Unit
 from tests.apps.serving.conftest import running
 from tests.attack.test_remote import Written, answering, reply
 
@@ -43,6 +45,33 @@ def remote(address: str) -> RemoteScanner:
 
 def cut(scanner: Scanner) -> list[tuple[str, str, Any]]:
     return [(QUERY, text, scanner.units_of(text)) for text in TEXTS]
+
+
+def test_what_is_read_is_checked_here_and_kept_in_copies() -> None:
+    scanner = RemoteScanner("http://127.0.0.1:1", read="all")
+    assert copy.copy(scanner).read == "all"
+    assert pickle.loads(pickle.dumps(scanner)).read == "all"
+    assert scanner.with_read(0.2).read == 0.2
+    assert scanner.read == "all"
+    with pytest.raises(ValueError, match=r"read: got 'half'; expected \"auto\""):
+        RemoteScanner("http://127.0.0.1:1", read="half")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("read", "sent"), [(None, []), ("all", ["all"])])
+def test_what_is_read_is_sent_only_if_it_is_given(
+    read: Any, sent: list[object], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = RemoteScanner(address, token=TOKEN, read=read)
+    bodies: list[Any] = []
+    ask = RemoteScanner._ask
+
+    async def noted(own: RemoteScanner, *arguments: Any) -> Any:
+        bodies.append(arguments[2])
+        return await ask(own, *arguments)
+
+    monkeypatch.setattr(RemoteScanner, "_ask", noted)
+    remote.score_units(QUERY, TEXTS[0], [Unit(0, 14, TEXTS[0][:14])])
+    assert [body["read"] for body in bodies if body and "read" in body] == sent
 
 
 def test_it_scores_as_the_scanner_behind_it(

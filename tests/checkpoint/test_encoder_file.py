@@ -85,6 +85,24 @@ def with_id(file: Path, number: int) -> None:
     _save(file, load_file(file), tokenizer=json.dumps(tokenizer))
 
 
+def with_tokenizer(file: Path, old: str, new: str) -> None:
+    """Change the JSON of the tokenizer."""
+    encoder, _ = read_encoder(file)
+    stored = encoder.tokenizer.to_str()
+    assert old in stored
+    _save(file, load_file(file), tokenizer=stored.replace(old, new))
+
+
+def with_added_token(file: Path, number: int) -> None:
+    """Add a token with this id to the tokenizer."""
+    encoder, _ = read_encoder(file)
+    tokenizer = json.loads(encoder.tokenizer.to_str())
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    token = {"id": number, "content": "<new>", "normalized": True} | flags
+    tokenizer["added_tokens"].append(token)
+    _save(file, load_file(file), tokenizer=json.dumps(tokenizer))
+
+
 def with_size(file: Path, name: str, size: int) -> None:
     """State another size, and cut the tensor that has it."""
     tensors = load_file(file)
@@ -96,6 +114,10 @@ def with_size(file: Path, name: str, size: int) -> None:
                     tensors[part] = tensors[part][:size].clone()
     config = asdict(encoder.shape) | {"model_type": "bert", name: size}
     _save(file, tensors, config=json.dumps(config))
+
+
+def vocabulary_of(file: Path) -> int:
+    return read_encoder(file)[0].shape.vocab_size
 
 
 DAMAGES = {
@@ -128,6 +150,18 @@ DAMAGES = {
     ),
     "ids beyond the vocabulary": lambda file: with_id(file, 10**6),
     "ids of more than 31 bits": lambda file: with_id(file, 2**32 - 1),
+    "an id just beyond": lambda file: with_id(file, vocabulary_of(file)),
+    "ids of more than 32 bits": lambda file: with_id(file, 2**32),
+    "a negative id": lambda file: with_id(file, -1),
+    "an id of 100 digits": lambda file: with_id(file, 10**100),
+    "an added token beyond": lambda file: with_added_token(file, 10**6),
+    "an added token just beyond": lambda file: with_added_token(
+        file, vocabulary_of(file)
+    ),
+    "no [CLS]": lambda file: with_tokenizer(file, '"[CLS]"', '"[ABC]"'),
+    "no [SEP]": lambda file: with_tokenizer(file, '"[SEP]"', '"[ABC]"'),
+    "fifteen positions": lambda file: with_size(file, "max_position_embeddings", 15),
+    "one word": lambda file: with_size(file, "vocab_size", 1),
     "two positions": lambda file: with_size(file, "max_position_embeddings", 2),
     "fewer words than the tokenizer": lambda file: with_size(file, "vocab_size", 9),
     "no tokenizer": lambda file: _save(file, load_file(file), tokenizer="{"),

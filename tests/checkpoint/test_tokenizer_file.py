@@ -1,6 +1,7 @@
 """The tokenizer that a checkpoint gets."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     find_tokenizer,
     read_tokenizer,
     refuse_small_vocabulary,
+    tokenizer_of,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.text.encoding import encode
 from tests.checkpoint.conftest import fill_cache, refused
 
 OFFLINE: dict[str, Any] = {"local_files_only": True}
@@ -188,3 +191,101 @@ def test_dropout_is_switched_off(folder: Path, tiny_tokenizer: Tokenizer) -> Non
     )
     assert find_tokenizer(given, folder, False, **OFFLINE).model.dropout is None
     assert given.model.dropout == 0.5  # the caller's tokenizer is not changed
+
+
+PLAIN: dict[str, Any] = {
+    "version": "1.0",
+    "added_tokens": [],
+    "model": {
+        "type": "BPE",
+        "vocab": {"a": 0, "b": 1, "ab": 2, "aba": 3, " ": 4},
+        "merges": ["a b", "ab a"],
+    },
+}
+
+
+def with_model(**parts: Any) -> dict[str, Any]:
+    return PLAIN | {"model": PLAIN["model"] | parts}
+
+
+def nested(kind: str, depth: int, inner: str) -> str:
+    """A tokenizer of parts in parts, as text."""
+    before = f'{{"type": "Sequence", "{kind}": ['
+    stored = json.dumps(PLAIN)[:-1]
+    key = kind.removesuffix("s").replace("pretok", "pre_tok")
+    return f'{stored}, "{key}": {before * depth}{inner}{"]}" * depth}}}'
+
+
+def repeating(times: int) -> dict[str, Any]:
+    piece = {"Sequence": {"id": "A", "type_id": 0}}
+    pair = [piece, {"Sequence": {"id": "B", "type_id": 0}}]
+    return {
+        "type": "TemplateProcessing",
+        "single": [piece] * times,
+        "pair": pair,
+        "special_tokens": {},
+    }
+
+
+HOSTILE = {
+    "deep JSON": "[" * 100_000 + "]" * 100_000,
+    "deep objects": '{"model": ' * 100_000 + "1" + "}" * 100_000,
+    "normalizers in normalizers": nested("normalizers", 5_000, '{"type": "NFC"}'),
+    "splits in splits": nested("pretokenizers", 5_000, '{"type": "Whitespace"}'),
+    "a merge of nothing known": with_model(merges=["a z"]),
+    "a merge into nothing known": with_model(merges=["b b"]),
+    "merges in a circle": with_model(merges=["a b", "ab a", "aba b", "abab a"]),
+    "a merge of empty tokens": with_model(merges=[["", ""]]),
+    "a merge of three": with_model(merges=[["a", "b", "a"]]),
+    "a negative id": with_model(vocab={"a": -1}, merges=[]),
+    "an id of 40 bits": with_model(vocab={"a": 2**40}, merges=[]),
+    "an endless prefix": PLAIN
+    | {"normalizer": {"type": "Prepend", "prepend": "x" * 100}},
+    "a text 50 times": PLAIN | {"post_processor": repeating(50)},
+    "a text no times": PLAIN | {"post_processor": repeating(0)},
+    "a text twice, twice": PLAIN
+    | {
+        "post_processor": {"type": "Sequence", "processors": [repeating(2)] * 2},
+    },
+    "an unknown token beyond": PLAIN
+    | {"model": {"type": "Unigram", "unk_id": 9, "vocab": [["a", 0.0]]}},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_tokenizer_is_refused(name: str) -> None:
+    content = HOSTILE[name]
+    if not isinstance(content, str):
+        content = json.dumps(content)
+    with refused(r"tokenizer\.json: not a tokenizer \("):
+        tokenizer_of(content.encode(), Path("tokenizer.json"))
+
+
+LAVISH = {
+    "a pattern that tries everything": PLAIN
+    | {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": "(a+)+$"},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+    },
+    "equal ids": with_model(vocab={"a": 0, "b": 0, "ab": 0}, merges=["a b"]),
+    "a huge token": with_model(vocab={"a": 0, "x" * 10**6: 1}, merges=[]),
+    "long merges": with_model(
+        vocab={"a" * length: length for length in range(1, 300)},
+        merges=[["a" * length, "a"] for length in range(1, 299)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAVISH)
+def test_a_lavish_tokenizer_reads_or_says_that_it_fails(name: str) -> None:
+    content = json.dumps(LAVISH[name]).encode()
+    tokenizer = tokenizer_of(content, Path("tokenizer.json"))
+    for text in ("a b", "ab" * 500, "a" * 40 + "!"):
+        n_tokens = 0
+        with suppress(ValueError):  # the library gave up
+            n_tokens = len(encode(tokenizer, text).ids)
+        assert n_tokens <= len(text)

@@ -19,6 +19,7 @@ from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.system.install_hints import install_line
 
 if TYPE_CHECKING:
+    from spscanner_rag.apps.mcp.plain_server import PlainServer
     from spscanner_rag.scanner import Scanner
 
 TOKEN_VARIABLE = "SPSCANNER_TOKEN"
@@ -140,12 +141,26 @@ def mcp(
     read_content = read_cache.read_bytes if read_cache else read_bytes
     server = create_server(Library(scanner, folders, read_content))
     if port is None:
-        server.run()
+        _run_over_streams(server)
     else:
         app = server.streamable_http_app(
             stateless_http=True, max_request_body_size=16 * 2**20
         )
         uvicorn.Server(config_of(app, port=port, grace=5)).run()
+
+
+def _run_over_streams(server: "PlainServer") -> None:
+    """Serve over standard input and output until the host ends.
+
+    ``BrokenPipeError`` if it ends while an answer is written.
+    """
+    has_left = False
+    try:
+        server.run()
+    except* BrokenPipeError:
+        has_left = True
+    if has_left:
+        raise BrokenPipeError
 
 
 def _ready(scanner: "Scanner") -> "Scanner":

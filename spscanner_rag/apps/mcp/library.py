@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from mcp.server.mcpserver import Context
-from pydantic import Field
+from pydantic import Field, TypeAdapter, WithJsonSchema
 
 from spscanner_rag.apps.agent_selection import selection_of
 from spscanner_rag.apps.mcp.answers import (
@@ -26,6 +26,7 @@ from spscanner_rag.apps.mcp.fitted_answer import RankedPassages, start_of
 from spscanner_rag.apps.mcp.identity import IdentifiedText, Identities
 from spscanner_rag.apps.mcp.progress import RequestProgress
 from spscanner_rag.apps.mcp.question_reader import (
+    AgentQuestion,
     QuestionReader,
     ScannedTexts,
     key_of,
@@ -41,7 +42,7 @@ from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results.selection import Selection
 from spscanner_rag.results.together import Together
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import check_query
+from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.escaping import one_line
 
 FOLDER_FILES = 10_000
@@ -65,6 +66,8 @@ _Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 _Cursor = Annotated[str, Field(max_length=100)]
 # hosts cut answers longer than 25,000
 _MaxTokens = Annotated[int, Field(ge=500, le=20_000)]
+# checked by `check_read`, whose message an agent gets
+_Read = Annotated[Any, WithJsonSchema(TypeAdapter(Read).json_schema())]
 
 
 class Library:
@@ -108,13 +111,14 @@ class Library:
         text: _Text = "",
         max_tokens: _MaxTokens = 4000,
         cursor: _Cursor = "",
+        read: _Read = None,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Found:
         """Find the sentences of one document that answer a question.
 
-        Give its path, or else its text.
+        Give its path, or else its text. read: "auto", "all", or the share to read.
         """
-        check_query(question, "question")
+        asked = self._question(question, read, context)
         if bool(path) == bool(text.strip()):
             number = "both" if path else "neither"
             raise ValueError(f"path, text: got {number}; expected one of them")
@@ -125,12 +129,11 @@ class Library:
         else:
             identified = self._identities.of(TextFile("", text))
         return await self._search(
-            question,
+            asked,
             [identified],
             list(identified.document.notes),
             max_tokens,
             cursor,
-            context,
             progress,
             options,
         )
@@ -142,16 +145,23 @@ class Library:
         folder: _Path = ".",
         max_tokens: _MaxTokens = 4000,
         cursor: _Cursor = "",
+        read: _Read = None,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Found:
         """Find the sentences that answer a question in all documents below a folder."""
-        check_query(question, "question")
+        asked = self._question(question, read, context)
         notes: list[str] = []
         progress = RequestProgress(context.report_progress)
         read_folder = partial(self._read_folder, folder, notes, progress)
         texts = await self._worked(read_folder, FOLDER_CHARACTERS, progress)
         return await self._search(
-            question, texts, notes, max_tokens, cursor, context, progress, options
+            asked,
+            texts,
+            notes,
+            max_tokens,
+            cursor,
+            progress,
+            options,
         )
 
     async def read_passage(
@@ -192,6 +202,22 @@ class Library:
         """Do work without the model in a thread for texts of this size."""
         threads = self._small if size <= SMALL_CHARACTERS else self._large
         return await progress.awaited(threads.submit(work))
+
+    def _question(
+        self,
+        question: str,
+        read: Any,  # noqa: ANN401 - as an agent sent it
+        context: Context,
+    ) -> AgentQuestion:
+        """Check a question, and what it asks to read: by default as the server does."""
+        check_query(question, "question")
+        read_option = self._scanner.read
+        if read is not None:
+            try:
+                read_option = self._scanner.with_read(read).read
+            except TypeError as error:
+                raise ValueError(str(error)) from None
+        return AgentQuestion(question, read_option, str(id(context.session)))
 
     def _read_file(self, path: str) -> IdentifiedText:
         return self._identities.of(self.files.document(path))
@@ -250,12 +276,11 @@ class Library:
 
     async def _search(
         self,
-        question: str,
+        question: AgentQuestion,
         texts: list[IdentifiedText],
         notes: list[str],
         max_tokens: int,
         cursor: str,
-        context: Context,
         progress: RequestProgress,
         options: Mapping[str, Any],
     ) -> Found:
@@ -264,8 +289,7 @@ class Library:
         key = key_of(question, texts)
         cursor_key = digest_of(key, json.dumps(dict(options), sort_keys=True))
         first = start_of(cursor, cursor_key)
-        client = str(id(context.session))
-        scanned = await self._reader.scan(question, texts, key, client, progress)
+        scanned = await self._reader.scan(question, texts, key, progress)
         if n_unread := len(texts) - len(scanned):
             less_likely = (
                 f"{n_unread:,} documents that are less likely to answer: name one to"

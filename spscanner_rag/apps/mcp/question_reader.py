@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from sys import getsizeof
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from spscanner_rag.scan.pipeline import Pipeline, ScannedText
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled
+from spscanner_rag.scorers import Cancelled, Read
 from spscanner_rag.system.kept_values import KeptValues
 
 T = TypeVar("T")
@@ -41,6 +41,15 @@ COMPARED_TOKENS = 500_000
 """Tokens of the likeliest documents by words, which are then compared by meaning."""
 
 _ENTRY_BYTES = 4_000  # memory of an entry and of its objects without texts and arrays
+
+
+class AgentQuestion(NamedTuple):
+    """A question, what is read for it, and who asks: clients take turns."""
+
+    text: str
+    read: Read  # as for `Scanner.scan`
+    client: str
+
 
 ScannedTexts = list[tuple[IdentifiedText, ScanResult]]
 """The documents read for a question, with the scores of their sentences."""
@@ -124,24 +133,22 @@ class QuestionReader:
 
     async def scan(
         self,
-        question: str,
+        question: AgentQuestion,
         texts: Sequence[IdentifiedText],
         key: str,
-        client: str,
         progress: RequestProgress,
     ) -> ScannedTexts:
         """Score the documents, or return the scores of an earlier answer.
 
-        ``key`` is `key_of` the question and the documents. ``client`` tells who asks:
-        clients take turns.
+        ``key`` is `key_of` the question and the documents.
         """
         scores = self._scores.get(key)
         if scores is None:
             documents = [text.document for text in texts]
-            chosen = await self._chosen(question, documents, client, progress)
+            chosen = await self._chosen(question, documents, progress)
             work = partial(self._read, question, documents, chosen)
             read_texts = [documents[number].text for number in chosen.numbers]
-            scores = await self._worked(question, read_texts, work, client, progress)
+            scores = await self._worked(question, read_texts, work, progress)
             self._scores.put(key, scores, sum(score.nbytes for score in scores))
         for text in texts:
             if not text.document.path:
@@ -150,7 +157,7 @@ class QuestionReader:
         scanned: ScannedTexts = []
         for document_scores in scores:
             text = texts[document_scores.number]
-            scanned.append((text, self._result(question, text, document_scores)))
+            scanned.append((text, self._result(question.text, text, document_scores)))
         return scanned
 
     def text_without_file(self, mark: str) -> IdentifiedText | None:
@@ -174,24 +181,24 @@ class QuestionReader:
 
     async def _worked(
         self,
-        question: str,
+        question: AgentQuestion,
         texts: Sequence[str],
         work: Callable[[Meter, Pipeline], T],
-        client: str,
         progress: RequestProgress,
     ) -> T:
         """Have the queue do work on texts, at the turn that their size gives it."""
-        requests = [ScanRequest(question, text) for text in texts]
-        job = Job(requests, client, math.inf, progress=progress.scanned, work=work)
+        requests = [ScanRequest(question.text, text) for text in texts]
+        job = Job(
+            requests, question.client, math.inf, progress=progress.scanned, work=work
+        )
         self.queue.submit(job)
         future: Future[T] = job.future
         return await progress.awaited(future, job.cancel)
 
     async def _chosen(
         self,
-        question: str,
+        question: AgentQuestion,
         documents: Sequence[TextFile],
-        client: str,
         progress: RequestProgress,
     ) -> Chosen:
         """Choose all documents or, if they are too many, the likeliest ones."""
@@ -203,12 +210,12 @@ class QuestionReader:
         if searched is None:
             return everything
         bounds = ReadBounds(None, READ_TOKENS)
-        compared = _likeliest_by_words(question, searched)
+        compared = _likeliest_by_words(question.text, searched)
 
         def choose(meter: Meter, pipeline: Pipeline) -> list[ChosenText]:
             return choose_texts(
                 searched,
-                question,
+                question.text,
                 bounds,
                 compared,
                 lambda: self._scanner,
@@ -216,7 +223,7 @@ class QuestionReader:
             )
 
         texts = [searched.texts[number].text for number in compared]
-        likeliest = await self._worked(question, texts, choose, client, progress)
+        likeliest = await self._worked(question, texts, choose, progress)
         numbers: list[int] = []
         for number, _ in likeliest:
             numbers.append(searched.texts[number].placed[0].number)
@@ -242,7 +249,7 @@ class QuestionReader:
 
     def _read(
         self,
-        question: str,
+        question: AgentQuestion,
         documents: Sequence[TextFile],
         chosen: Chosen,
         meter: Meter,
@@ -252,11 +259,11 @@ class QuestionReader:
         requests: list[ScanRequest] = []
         for number in chosen.numbers:
             prepared = self._prepare(documents[number], meter, pipeline)
-            requests.append(pipeline.request_on(question, prepared))
+            requests.append(pipeline.request_on(question.text, prepared))
         collection = chosen.collection
         scores: list[Scores] = []
         with closing(
-            pipeline.run(requests, meter, collection, together=collection is None)
+            pipeline.run(requests, meter, collection, collection is None, question.read)
         ) as scanned_texts:
             for number, scanned in zip(chosen.numbers, scanned_texts, strict=True):
                 scores.append(Scores.of(number, scanned))
@@ -294,9 +301,9 @@ def _asking(meter: Meter) -> Cancelled:
     return cancelled
 
 
-def key_of(question: str, texts: Sequence[IdentifiedText]) -> str:
-    """A digest of a question and of the documents that it is about."""
-    parts = [question]
+def key_of(question: AgentQuestion, texts: Sequence[IdentifiedText]) -> str:
+    """A digest of a question, with its ``read``, and of the documents it is about."""
+    parts = [question.text, str(question.read)]
     for text in texts:
         parts += [text.document.path, text.document.text]
     return digest_of(*parts)

@@ -12,7 +12,7 @@ from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.requests import ScanRequest
-from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.scorers import Read, ScanCancelled
 
 SECONDS_BETWEEN = 0.05  # between two reports of progress
 
@@ -24,12 +24,13 @@ async def read_in_lines(
     requests: Sequence[ScanRequest],
     asking: Request,
     describe: Describe,
+    read: Read | None = None,
 ) -> StreamingResponse:
     """Answer in lines: progress, as fast as the client takes it, then the result.
 
-    ``describe`` makes the result.
+    ``describe`` makes the result, and ``read`` is as for `Service.read`.
     """
-    lines = _lines(service, requests, asking, describe)
+    lines = _lines(service, requests, asking, describe, read)
     first = await anext(lines)  # a request refused by then gets its status
 
     async def all_lines() -> AsyncIterator[bytes]:
@@ -45,6 +46,7 @@ async def _lines(
     requests: Sequence[ScanRequest],
     asking: Request,
     describe: Describe,
+    read: Read | None,
 ) -> AsyncIterator[bytes]:
     newest = (0, 0)
     told = (0, 0)
@@ -53,7 +55,9 @@ async def _lines(
         nonlocal newest
         newest = (done, total)
 
-    reading = asyncio.ensure_future(service.read(requests, asking, progress=progress))
+    reading = asyncio.ensure_future(
+        service.read(requests, asking, read=read, progress=progress)
+    )
     try:
         while not reading.done():
             await asyncio.wait({reading}, timeout=SECONDS_BETWEEN)

@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scan.requests import ScanRequest
-from spscanner_rag.scorers import Progress, ScanCancelled
+from spscanner_rag.scorers import Progress, Read, ScanCancelled
 from spscanner_rag.text.units import Unit
 
 CHARACTERS_PER_TOKEN = 4  # in English text; only batch sizes depend on it
@@ -71,6 +73,10 @@ class Job:
         By `time.monotonic`.
     together : bool
         Whether the texts are one collection.
+    collection : CollectionIndex, optional
+        The words of a larger collection that they belong to.
+    read : "auto", "all" or float
+        What is read of them, as for `Scanner.scan`.
     progress : callable, optional
         Called in the reading thread, if the job is read alone.
     work : callable, optional
@@ -83,6 +89,8 @@ class Job:
     client: str
     deadline: float
     together: bool = True
+    collection: CollectionIndex | None = None
+    read: Read = "auto"
     progress: Progress | None = None
     work: Work | None = None
     future: Future[Any] = field(default_factory=Future)
@@ -266,19 +274,22 @@ class ReadingQueue:
         )
         pipeline = self._pipeline_of_long if is_long else self.pipeline
         asking_jobs: list[Job] = []
-        requests: list[ScanRequest] = []
         for job in jobs:
-            if job.work is not None:
-                job.future.set_result(job.work(meter, pipeline))
-                continue
-            asking_jobs.append(job)
-            if job.together and len(job.requests) > 1:
-                requests += self.pipeline.counted_together(job.requests, meter)
+            if job.work is None:
+                asking_jobs.append(job)
             else:
-                requests += job.requests
-        if not requests:
-            return
-        with closing(pipeline.run(requests, meter)) as scanned:
+                job.future.set_result(job.work(meter, pipeline))
+        planned = chain.from_iterable(
+            pipeline.planned(
+                job.requests,
+                meter,
+                job.collection,
+                together=job.together and len(job.requests) > 1,
+                read=job.read,
+            )
+            for job in asking_jobs
+        )
+        with closing(pipeline.read_planned(planned, meter)) as scanned:
             for job in asking_jobs:
                 job.future.set_result([next(scanned) for _ in job.requests])
 

@@ -39,7 +39,8 @@ def rerank_routes(service: Service) -> APIRouter:
                     first_tokens(tokenizer, text, limit, check) for text in texts
                 ],
             )
-        results = await service.read(service.pairs(body.query, texts), request)
+        requests = service.pairs(body.query, texts)
+        results = await service.read(requests, request, read=body.read)
         version = request.url.path.split("/")[1].removeprefix("v")
         return await json_answer(
             lambda: _as_cohere(body, rank_results(results), version)
@@ -47,7 +48,8 @@ def rerank_routes(service: Service) -> APIRouter:
 
     @routes.post("/rerank")
     async def tei(body: TeiRerank, request: Request) -> Response:
-        results = await service.read(service.pairs(body.query, body.texts), request)
+        requests = service.pairs(body.query, body.texts)
+        results = await service.read(requests, request, read=body.read)
         return await json_answer(
             lambda: [_as_tei(body, document) for document in rank_results(results)]
         )

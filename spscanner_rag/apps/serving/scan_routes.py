@@ -35,20 +35,25 @@ def scan_routes(service: Service) -> APIRouter:
             texts = [body.text]
         requests = service.pairs(body.query, texts)
         if not body.stream:
-            results = await service.read(requests, request)
+            results = await service.read(requests, request, read=body.read)
             return await json_answer(lambda: _described(body.query, results, selection))
 
         async def describe(results: list[ScanResult]) -> dict[str, Any]:
             described = partial(_described, body.query, results, selection)
             return {"result": await asyncio.to_thread(described)}
 
-        return await read_in_lines(service, requests, request, describe)
+        return await read_in_lines(service, requests, request, describe, read=body.read)
 
     @routes.post("/score")
     async def score(body: Score, request: Request) -> Response:
         requests = await asyncio.to_thread(_scored_requests, service, body)
-        together = body.together and body.collection is None
-        results = await service.read(requests, request, together=together)
+        results = await service.read(
+            requests,
+            request,
+            together=body.together,
+            collection=service.collection(body.collection),
+            read=body.read,
+        )
         return await json_answer(
             lambda: {"logits": [result.logits.tolist() for result in results]}
         )
@@ -89,6 +94,7 @@ def scan_routes(service: Service) -> APIRouter:
 
 
 def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
+    service.collection(body.collection)  # an unknown one is refused at once
     units_by_text: list[list[Unit]] = []
     sizes: list[int] = []
     for number, asked_units in enumerate(body.requests):
@@ -99,9 +105,7 @@ def _scored_requests(service: Service, body: Score) -> list[ScanRequest]:
     service.check_size(sizes)
     requests: list[ScanRequest] = []
     for asked_units, units in zip(body.requests, units_by_text, strict=True):
-        requests.append(
-            service.checked(asked_units.query, asked_units.text, units, body.collection)
-        )
+        requests.append(service.checked(asked_units.query, asked_units.text, units))
     return requests
 
 

@@ -2,13 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, PlainValidator
+from pydantic_core import PydanticCustomError
 
 from spscanner_rag.apps.serving.bodies import Body, OwnBody
 from spscanner_rag.apps.serving.selection_fields import (
     SelectionFields,
     with_selection_options,
 )
+from spscanner_rag.scorers import Read, check_read
 
 Query = Annotated[
     str, Field(max_length=100_000, description="The question; not empty.")
@@ -23,10 +25,32 @@ Document = Annotated[
 ]
 
 
+def _checked_read(value: object) -> Read | None:
+    """Check the option ``read``, with the message that it has everywhere."""
+    if value is None:
+        return None
+    try:
+        return check_read(value)
+    except (TypeError, ValueError) as error:
+        message = str(error).removeprefix("read: ")
+        raise PydanticCustomError("read", "{message}", {"message": message}) from None
+
+
+ReadField = Annotated[
+    Read | None,
+    PlainValidator(_checked_read, json_schema_input_type=Read | None),
+    Field(
+        description='What is read of the texts: "auto", "all", or a share of their'
+        " tokens from 0 to 1. Default: as the server was started."
+    ),
+]
+
+
 class _Rerank(Body):
     """The common fields of the bodies for ranking."""
 
     query: Query
+    read: ReadField = None
     # for models that follow instructions; this one has only the query
     instruction: Literal[""] | None = None
 
@@ -71,6 +95,7 @@ class Scan(OwnBody, SelectionFields):
     query: Query
     text: str | None = None
     documents: Texts | None = None
+    read: ReadField = None
     stream: bool = False  # lines of JSON: progress, then the result
 
 
@@ -108,6 +133,7 @@ class Score(OwnBody):
 
     requests: Annotated[list[UnitsOfText], Field(max_length=100_000, fail_fast=True)]
     together: bool = False
+    read: ReadField = None
     # uploaded earlier
     collection: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 

@@ -26,7 +26,7 @@ from spscanner_rag.scan.pipeline import Pipeline, ScannedText
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Progress, ScanCancelled, stop_if
+from spscanner_rag.scorers import Progress, Read, ScanCancelled, stop_if
 from spscanner_rag.system.kept_values import KeptValues
 from spscanner_rag.text.units import Unit
 
@@ -84,27 +84,43 @@ class Service:
         query: str,
         text: str,
         units: Sequence[Unit] | None = None,
-        collection: str | None = None,
     ) -> ScanRequest:
         """A request for the queue, with what is prepared of the text.
 
-        Errors as `pairs`, and 404 for an unknown collection.
+        Errors as `pairs`.
         """
         prepared = self._prepared.get(_key_of(text, units))
         try:
-            request = self.scanner.request(query, prepared or text, units)
+            return self.scanner.request(query, prepared or text, units)
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
-        if collection is None:
-            return request
-        collection_index = self._collections.get(collection)
-        if collection_index is None:
+
+    def read_option(self, asked: Read | None) -> Read:
+        """What is read of texts: as a request asks, or else as the server was told.
+
+        ``RefusedError`` 422 for a share, if the scanner cannot choose what is read.
+        """
+        if asked is None:
+            return self.scanner.read
+        try:
+            return self.scanner.with_read(asked).read
+        except ValueError as error:
+            raise RefusedError(422, str(error)) from None
+
+    def collection(self, digest: str | None) -> CollectionIndex | None:
+        """The uploaded collection with a digest.
+
+        ``RefusedError`` 404 for an unknown one.
+        """
+        if digest is None:
+            return None
+        index = self._collections.get(digest)
+        if index is None:
             raise RefusedError(
                 404,
-                f"collection {collection} is not known; PUT it to"
-                f" /v1/collections/{collection}",
+                f"collection {digest} is not known; PUT it to /v1/collections/{digest}",
             )
-        return request._replace(collection=collection_index)
+        return index
 
     def check_size(self, sizes: Sequence[int], question: int = 0) -> None:
         """Raise ``RefusedError`` 413 for too many texts, or too many characters.
@@ -132,17 +148,27 @@ class Service:
         asking: Request,
         *,
         together: bool = True,
+        collection: CollectionIndex | None = None,
+        read: Read | None = None,
         progress: Progress | None = None,
     ) -> list[ScanResult]:
         """Read texts for an HTTP request whose body was received.
 
+        ``read`` is what the request asks for, as for `read_option`, with its error.
         Raises ``RefusedError`` (429, 503, 504), or ``ScanCancelled`` if the client went
         away.
         """
+        read = self.read_option(read)  # refused even if there is nothing to read
         if not requests:
             return []
         job = Job(
-            requests, _address_of(asking), asking.state.deadline, together, progress
+            requests,
+            _address_of(asking),
+            asking.state.deadline,
+            together,
+            collection,
+            read,
+            progress,
         )
         self.queue.submit(job)
         scanned_texts = await self._awaited(job.future, asking, job.cancel)

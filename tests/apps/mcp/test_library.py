@@ -244,6 +244,31 @@ async def test_a_known_question_needs_no_reading(
     assert all(answer == answers[0] for answer in answers)
 
 
+async def test_what_is_read_takes_part_in_what_is_kept(
+    agent: Agent, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[object] = []
+    planned = Pipeline.planned
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        reads.append(arguments[-1])
+        return planned(*arguments, **options)
+
+    monkeypatch.setattr(Pipeline, "planned", noted)
+    asked = {"path": "keeper.txt", "question": "Who left?"}
+    for read in ("auto", "all", "auto", 1, "all", None):
+        await agent("search_document", **asked, read=read)
+    assert reads == ["auto", "all", 1.0]
+    await agent("search_folder", question="Who left?", read="all")
+    assert reads[3:] == ["all"]
+    found = await agent("search_document", **asked, read="all", max_tokens=500)
+    if found["cursor"] is not None:
+        message = await agent.refused(
+            "search_document", **asked, cursor=found["cursor"]
+        )
+        assert message.startswith("cursor: got")
+
+
 def test_what_is_kept_is_counted_in_bytes(library: Library) -> None:
     reader = library._reader
     context: Any = Silent()

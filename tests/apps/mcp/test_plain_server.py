@@ -22,6 +22,7 @@ ASKED = {"question": "Who left?", "path": "keeper.txt"}
         ("search_document", {"question": "Who?", "text": KEEPER, "path": None}),
         ("search_folder", {"question": "Who?", "folder": None, "max_tokens": None}),
         ("search_folder", {"question": "Who?", "cursor": None}),
+        ("search_folder", {"question": "Who?", "read": None}),
     ],
 )
 async def test_null_is_as_not_given(
@@ -52,6 +53,11 @@ async def test_null_for_neighbours_is_as_not_given(agent: Agent) -> None:
         ({"cursor": "x" * 101}, "; expected it to have at most 100 characters"),
         ({"threshold": 2.0}, "threshold: got 2.0; expected it to be"),
         ({"always_keep": "x"}, "always_keep: got 'x'; expected"),
+        ({"read": "half"}, 'read: got \'half\'; expected "auto", "all" or a share'),
+        ({"read": 1.5}, 'read: got 1.5; expected "auto", "all" or a share from 0 to'),
+        ({"read": [1]}, 'read: got list; expected "auto", "all" or a share from 0'),
+        ({"read": True}, 'read: got bool; expected "auto", "all" or a share from 0'),
+        ({"read": 0.5}, "which has no sentence scan to choose what is read"),
     ],
 )
 async def test_a_wrong_argument_is_said_on_one_plain_line(
