@@ -30,7 +30,7 @@ def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
 
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     short = facts_of(run, checkpoint)
-    assert len(short) <= 31  # with the titles
+    assert len(short) <= 32  # with the titles
     assert short["training"].endswith(" facts are recorded; --training shows them")
     facts = facts_of(run, checkpoint, "--threads", 1, "--training")
     assert set(facts) - set(short) >= {"sources", "validation.recall@10", "[red]"}

@@ -414,8 +414,8 @@ def test_each_document_is_cut_once_and_the_question_is_looked_up_once(
     monkeypatch.setattr(
         CollectionIndex,
         "statistics",
-        lambda self, query, *rest: (
-            looked_up.append(query) or statistics(self, query, *rest)
+        lambda self, query, **rest: (
+            looked_up.append(query) or statistics(self, query, **rest)
         ),
     )
     answer = json.loads(scan(tmp_path, "--format", "json", "--top-k", "all").out)
