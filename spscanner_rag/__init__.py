@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from spscanner_rag.system.version import __version__
 
 if TYPE_CHECKING:
+    from spscanner_rag.apps.verifying import verify
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
     from spscanner_rag.scan.prepared_document import PreparedDocument
     from spscanner_rag.scanner import Scanner
@@ -17,6 +18,7 @@ __all__ = [
     "Scanner",
     "ScoredSentence",
     "__version__",
+    "verify",
 ]
 
 _MODULES = {
@@ -27,6 +29,7 @@ _MODULES = {
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",
+    "verify": "spscanner_rag.apps.verifying",
 }
 
 

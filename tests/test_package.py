@@ -137,6 +137,7 @@ print([scores.logits.tolist() for scores in score_batch(scorer, requests)])
 
 def test_public_names() -> None:
     names = {"PreparedDocument", "Scanner", "ScanResult", "ScoredSentence", "Passage"}
+    names.add("verify")
     assert set(spscanner_rag.__all__) == {*names, "__version__"}
     assert set(spscanner_rag.__all__) <= set(dir(spscanner_rag))
     for name in (*names, "RemoteScanner"):

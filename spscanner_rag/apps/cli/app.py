@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli import batch, compare, info, scan, servers
+from spscanner_rag.apps.cli import batch, compare, info, scan, servers, verify
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.several_values import SeveralValues
 
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 app.command(cls=SeveralValues, epilog=scan.JSON_LAYOUT)(scan.scan)
 app.command(epilog=compare.JSON_LAYOUT)(compare.compare)
+app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(cls=SeveralValues, epilog=batch.RESULTS)(batch.batch)
 app.command()(servers.serve)
 app.command()(servers.mcp)
