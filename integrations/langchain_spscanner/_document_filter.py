@@ -1,18 +1,46 @@
 """The filter of a retriever: which documents may give results."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
-"""A function of a document, or metadata values that it must have."""
+"""A function of a document, or metadata values that it must have, with operators."""
 
 _MISSING = object()
+_DEEPEST = 20  # filters within filters
+
+_Check = Callable[[Any], bool]
+"""Tests a value of the metadata, or `_MISSING`."""
 
 
 def predicate_of(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
-    """A filter as a function, None if all documents pass."""
+    """A filter as a function, None if all documents pass.
+
+    Parameters
+    ----------
+    chosen_by : callable, mapping or None
+        A mapping has the value that each metadata key must have, or operators on it:
+        ``{"year": {"$gte": 2020, "$lt": 2024}}``. The operators are those of
+        LangChain's vector stores: $eq, $ne, $gt, $gte, $lt, $lte, $in and $nin on a
+        key; $and, $or and $not on filters. A key that the metadata lack passes $ne and
+        $nin alone; values that cannot be compared, such as a word and a number, do not
+        pass.
+
+    Raises
+    ------
+    TypeError
+        For anything but a function or a mapping, and for operands of another type.
+    ValueError
+        For an unknown operator.
+
+    Examples
+    --------
+    >>> passes = predicate_of({"year": {"$gte": 1900}, "port": {"$in": ["Riga"]}})
+    >>> passes(Document("She sailed.", metadata={"year": 1902, "port": "Riga"}))
+    True
+    """
     if chosen_by is None or callable(chosen_by):
         return chosen_by
     if not isinstance(chosen_by, Mapping):
@@ -20,12 +48,113 @@ def predicate_of(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
             f"filter: got {type(chosen_by).__name__}; expected a function of a"
             " Document, or a dictionary of metadata values"
         )
-    values = dict(chosen_by)
+    return _all_of(chosen_by, 0)
 
-    def has_values(document: Document) -> bool:
-        for key, value in values.items():
-            if document.metadata.get(key, _MISSING) != value:
+
+def _all_of(chosen_by: object, depth: int) -> Callable[[Document], bool]:
+    """A function that is true if a document has everything in a mapping."""
+    if not isinstance(chosen_by, Mapping):
+        raise TypeError(
+            f"filter: got {type(chosen_by).__name__} in a filter; expected a dictionary"
+            " of metadata values"
+        )
+    if depth > _DEEPEST:
+        raise ValueError(
+            f"filter: got filters more than {_DEEPEST} deep; expected fewer"
+        )
+    parts = []
+    for key, value in chosen_by.items():
+        if key in ("$and", "$or"):
+            parts.append(_of_several(key, value, depth))
+        elif key == "$not":
+            parts.append(_not(_all_of(value, depth + 1)))
+        elif isinstance(key, str) and key.startswith("$"):
+            raise _unknown(key, "$and, $or, $not, or a metadata key")
+        else:
+            parts.append(_on_key(key, _check_of(value)))
+    return lambda document: all(part(document) for part in parts)
+
+
+def _of_several(key: str, filters: object, depth: int) -> Callable[[Document], bool]:
+    if not isinstance(filters, Sequence) or isinstance(filters, str) or not filters:
+        raise TypeError(
+            f"filter: got {type(filters).__name__} for {key}; expected a list of at"
+            " least one filter"
+        )
+    parts = [_all_of(part, depth + 1) for part in filters]
+    if key == "$and":
+        return lambda document: all(part(document) for part in parts)
+    return lambda document: any(part(document) for part in parts)
+
+
+def _not(passes: Callable[[Document], bool]) -> Callable[[Document], bool]:
+    return lambda document: not passes(document)
+
+
+def _on_key(key: str, check: _Check) -> Callable[[Document], bool]:
+    return lambda document: check(document.metadata.get(key, _MISSING))
+
+
+def _check_of(wanted: object) -> _Check:
+    """The test of one value: equality, or all operators of a mapping."""
+    has_operators = isinstance(wanted, Mapping) and any(
+        isinstance(key, str) and key.startswith("$") for key in wanted
+    )
+    if not has_operators:
+        return _EQUALITIES["$eq"](wanted)
+    assert isinstance(wanted, Mapping)
+    checks = []
+    for operator, operand in wanted.items():
+        make = _EQUALITIES.get(operator) or _ORDERS.get(operator)
+        if make is None:
+            make = _SETS.get(operator)
+            if make is None:
+                raise _unknown(operator, ", ".join([*_EQUALITIES, *_ORDERS, *_SETS]))
+            if not isinstance(operand, Sequence | set | frozenset) or isinstance(
+                operand, str
+            ):
+                raise TypeError(
+                    f"filter: got {type(operand).__name__} for {operator}; expected a"
+                    " list of values"
+                )
+        checks.append(make(operand))
+    return lambda value: all(check(value) for check in checks)
+
+
+def _unknown(operator: object, expected: str) -> ValueError:
+    return ValueError(
+        f"filter: got the operator {operator!r}; expected one of {expected}"
+    )
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any], _Check]:
+    """A test by order, which values of other types do not pass."""
+
+    def check_against(operand: Any) -> _Check:  # noqa: ANN401 - metadata are of any type
+        def check(value: Any) -> bool:  # noqa: ANN401
+            if value is _MISSING or value is None:
                 return False
-        return True
+            try:
+                return bool(compare(value, operand))
+            except TypeError:
+                return False
 
-    return has_values
+        return check
+
+    return check_against
+
+
+_EQUALITIES: dict[str, Callable[[Any], _Check]] = {
+    "$eq": lambda operand: lambda value: bool(value == operand),
+    "$ne": lambda operand: lambda value: bool(value != operand),
+}
+_ORDERS: dict[str, Callable[[Any], _Check]] = {
+    "$gt": _ordered(lambda value, operand: value > operand),
+    "$gte": _ordered(lambda value, operand: value >= operand),
+    "$lt": _ordered(lambda value, operand: value < operand),
+    "$lte": _ordered(lambda value, operand: value <= operand),
+}
+_SETS: dict[str, Callable[[Any], _Check]] = {
+    "$in": lambda operand: lambda value: value in tuple(operand),
+    "$nin": lambda operand: lambda value: value not in tuple(operand),
+}

@@ -21,7 +21,11 @@ from langchain_spscanner._document_copies import unique_copies
 from langchain_spscanner._document_fields import DocumentFields
 from langchain_spscanner._document_filter import Filter, predicate_of
 from langchain_spscanner._document_host import DocumentHost
-from spscanner_rag.retrieval import HeldCorpus, RetrieverFields
+from spscanner_rag.retrieval import (
+    HeldCorpus,
+    RetrieverFields,
+    other_name_hint,
+)
 from spscanner_rag.scorers import Cancelled, check_query, never
 
 _SELECTING = ("k", "threshold", "max_tokens")
@@ -57,7 +61,9 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         a string to documents.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all
-        of these values, give results. Scores remain relative to all documents. If no
+        of these values, give results. A value may be operators, such as ``{"year":
+        {"$gte": 2020}}``: $eq, $ne, $gt, $gte, $lt, $lte, $in and $nin; $and, $or and
+        $not join filters. Scores remain relative to all documents. If no
         document passes, the result is empty.
 
     Raises
@@ -304,9 +310,10 @@ class SPScannerRetriever(RetrieverFields, DocumentFields, BaseRetriever):
         """
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
+                hint = other_name_hint(name, _ARGUMENTS, self.limits)
                 raise TypeError(
-                    f"invoke: got an unknown argument {name!r}; expected one of"
-                    f" {', '.join(_ARGUMENTS)}, or a field set at construction"
+                    f"invoke: got an unknown argument {name!r}; {hint}; other fields"
+                    " are set at construction"
                 )
         text = check_query(query)
         admits = predicate_of(arguments.pop("filter", self.filter))

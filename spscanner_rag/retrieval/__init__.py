@@ -20,6 +20,7 @@ from spscanner_rag.retrieval.metadata_of_results import (
     copied_metadata,
     result_metadata,
 )
+from spscanner_rag.retrieval.other_names import other_name_hint
 from spscanner_rag.retrieval.overlaps import share_text
 from spscanner_rag.retrieval.page_metadata import page_label, page_number
 from spscanner_rag.retrieval.pieces import Piece
@@ -56,6 +57,7 @@ __all__ = [
     "is_random_id",
     "join_pieces",
     "loading_options",
+    "other_name_hint",
     "page_label",
     "page_number",
     "quoted",

@@ -26,6 +26,7 @@ from spscanner_rag.results.selection import (
 )
 from spscanner_rag.retrieval.hidden_token import hide_token
 from spscanner_rag.retrieval.model_budget import Prompt
+from spscanner_rag.retrieval.other_names import other_name_hint
 from spscanner_rag.retrieval.scorer_choice import ScorerChoice
 from spscanner_rag.retrieval.search import ReturnNodes, SentenceSearch
 from spscanner_rag.scanner import Scanner
@@ -156,6 +157,23 @@ class ScanFields(_RuleFields):
 
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage with each result."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: object) -> object:
+        """Refuse an unknown option with our name of it.
+
+        Only its name is shown, since its value may be a secret.
+        """
+        if not isinstance(given, Mapping):
+            return given
+        known = set(cls.model_fields)
+        known |= {field.alias for field in cls.model_fields.values() if field.alias}
+        for name in given:
+            if name not in known:
+                hint = other_name_hint(str(name), sorted(known), cls.limits)
+                raise ValueError(f"{name}: unknown option; {hint}")
+        return given
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -78,7 +78,7 @@ def test_arguments_of_a_call(
         (
             QUERY,
             {"top_k": 3},
-            "unknown argument 'top_k'; expected one of k, threshold, max_tokens",
+            "unknown argument 'top_k'; expected k, as it is called here",
         ),
         (QUERY, {"k": 0}, "k: got 0"),
         (QUERY, {"k": "2"}, "k: got '2'"),
