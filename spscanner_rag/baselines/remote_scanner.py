@@ -388,7 +388,8 @@ class RemoteScanner(Scorer):
         return scanner
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the token
-        options = {"timeout": self.timeout, "retries": self.retries, "read": self.read}
+        options: dict[str, Any] = {"timeout": self.timeout, "retries": self.retries}
+        options["read"] = self.read
         return partial(type(self), **options), (self.url,)
 
     def __copy__(self) -> Self:

@@ -91,6 +91,13 @@ TRIES = {
         ["compare", "in/a.html", *ASKED, "--retrievers", "cascade:bm25>dense:model@9",
          "--out", "model/tokenizer.json"],
     ],
+    "verify": [
+        ["verify", "in/a.html", "in/b.html", "--no-claims", "--out", "in/a.html"],
+        ["verify", "in/a.html", "in", "--no-claims", "--out", "in/b.html"],
+        ["verify", "rows.jsonl", "link.html", "--no-claims", "--out", "hard.html"],
+        ["verify", "rows.jsonl", "in/a.html", "--model", "model",
+         "--out", "model/config.json"],
+    ],
     "batch": [
         ["batch", "out/_parts.jsonl", "--out", "out"],
         ["batch", "out/part-000000.jsonl", "--out", "out"],

@@ -229,15 +229,14 @@ def test_a_job_that_breaks_the_model_fails_alone(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    run = Pipeline.run
+    planned = Pipeline.planned
 
-    def breaking(self: Pipeline, requests: Any, *options: Any) -> Any:
-        requests = list(requests)
+    def breaking(self: Pipeline, requests: Any, *rest: Any, **options: Any) -> Any:
         if any("poison" in request.text for request in requests):
             raise RuntimeError("the model broke")
-        return run(self, requests, *options)
+        return planned(self, requests, *rest, **options)
 
-    monkeypatch.setattr(Pipeline, "run", breaking)
+    monkeypatch.setattr(Pipeline, "planned", breaking)
     with held(queue):  # so that all are read together
         jobs = [
             ask(queue, text)
