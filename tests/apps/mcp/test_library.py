@@ -266,7 +266,7 @@ async def test_what_is_read_takes_part_in_what_is_kept(
         message = await agent.refused(
             "search_document", **asked, cursor=found["cursor"]
         )
-        assert message.startswith("cursor: got")
+        assert "cursor: got" in message
 
 
 def test_what_is_kept_is_counted_in_bytes(library: Library) -> None:
