@@ -139,10 +139,7 @@ class Meaning:
             cosines = vectors.cosines(question)
         if self.weighed:
             return cosines
-        mean, deviation = self._unrelated_cosines
-        standardized = (cosines - mean) / deviation
-        scaled = standardized * self.weights.deviation + self.weights.mean
-        return np.asarray(scaled, np.float32)
+        return self.weights.to_scale(cosines, *self._unrelated_cosines)
 
     def read_again(
         self,

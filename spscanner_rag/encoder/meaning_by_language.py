@@ -33,6 +33,8 @@ MULTILINGUAL_WEIGHTS: Final = MeaningWeights(
     sentence=45.0,
     words=4.5,
     bias=-40.3,
+    mean=0.79,
+    deviation=0.023,
     answer_scale=15.0,
     answer_bias=-38.0,
 )

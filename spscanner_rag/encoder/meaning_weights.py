@@ -162,6 +162,21 @@ class MeaningWeights:
         """
         return np.asarray(self.unread * estimates + self.unread_bias, np.float32)
 
+    def to_scale(
+        self, cosines: NDArray[np.float32], mean: float, deviation: float
+    ) -> NDArray[np.float32]:
+        """Return another encoder's cosines on the scale of these weights' encoder.
+
+        Parameters
+        ----------
+        cosines : array (sentences,)
+            Of the other encoder.
+        mean, deviation : float
+            Of its cosines of unrelated texts.
+        """
+        standardized = (cosines - mean) / deviation
+        return np.asarray(standardized * self.deviation + self.mean, np.float32)
+
     @property
     def weighs_echoes(self) -> bool:
         """Whether a sentence that asks, or a heading, counts as such."""

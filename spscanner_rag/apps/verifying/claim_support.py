@@ -83,8 +83,7 @@ class ClaimReader:
         """
         cosines_of = []
         for document in self._documents:
-            assert document.vectors is not None  # of a scanner with an encoder
-            cosines_of.append(self._meaning.cosines(claim, document.vectors))
+            cosines_of.append(self._cosines(claim, document))
         best_of_each = [float(cosines.max(initial=-1)) for cosines in cosines_of]
         ranked = np.argsort(-np.array(best_of_each), kind="stable")
         evidence: list[ClaimEvidence] = []
@@ -92,6 +91,23 @@ class ClaimReader:
             if len(cosines_of[number]):
                 evidence.append(self._evidence_in(claim, number, cosines_of[number]))
         return sorted(evidence, key=lambda found: -found.support)
+
+    def _cosines(self, claim: str, document: "PreparedDocument") -> NDArray[np.float32]:
+        """Cosines of a claim with a document's sentences, (sentences,).
+
+        They are those of the encoder that reads both languages, on the scale of the
+        scanner's own, or zeros without one.
+        """
+        assert document.vectors is not None  # of a scanner with an encoder
+        meaning = self._meaning.of_question(claim, document.vectors)
+        if meaning is None:
+            return np.zeros(len(document.units), np.float32)
+        vectors = meaning.own_vectors(document.vectors, document.indexed.sentences)
+        cosines = meaning.cosines(claim, vectors)
+        if meaning is self._meaning:
+            return cosines
+        weights = meaning.weights
+        return self._meaning.weights.to_scale(cosines, weights.mean, weights.deviation)
 
     def _evidence_in(
         self, claim: str, number: int, cosines: NDArray[np.float32]

@@ -83,16 +83,16 @@ def verify(
                number: "1898" for "1899"
                log.txt, characters 4 to 34: ran aground only once, in 1899
     """
-    given = read_answer(answer)
+    api_answer = read_answer(answer)
     checked = CheckedDocuments(documents)
     notes = list(checked.notes)
-    text = given.text[:MOST_CHARACTERS]
-    notes += _left_out("characters", len(given.text), MOST_CHARACTERS)
+    text = api_answer.text[:MOST_CHARACTERS]
+    notes += _left_out("characters", len(api_answer.text), MOST_CHARACTERS)
     if not words_of_text(text[:10_000]) and not words_of_text(text):
         notes.append("the answer has no words: there is nothing to check")
     marks = MarkReader(checked.names).marks(text)
     quotes, sentences = parts_of_answer(text, marks)
-    quotes += _quotes_of_blocks(given.quotes, checked.names)
+    quotes += _quotes_of_blocks(api_answer.quotes, checked.names)
     notes += _left_out("quotes", len(quotes), MOST_QUOTES)
     statements = []
     for quote in quotes[:MOST_QUOTES]:
@@ -101,7 +101,7 @@ def verify(
         notes += _left_out("claims", len(sentences), MOST_CLAIMS)
         notes += _other_language(text, checked)
         sentences = [
-            _with_blocks(sentence, given.quotes, checked.names)
+            _with_blocks(sentence, api_answer.quotes, checked.names)
             for sentence in sentences[:MOST_CLAIMS]
         ]
         statements += _checked_claims(sentences, checked, scanner)
@@ -181,26 +181,28 @@ def _cited(citations: Sequence[Citation]) -> Cited | None:
             pages.add(citation.page)
     for number in any_page:
         pages_of[number] = set()
-    return Cited(pages_of, any(one.document is None for one in citations))
+    return Cited(pages_of, any(citation.document is None for citation in citations))
 
 
 def _checked_quote(quote: AnswerPart, checked: CheckedDocuments) -> Statement:
     cited = _cited(quote.citations)
-    found = _found(quote.text, checked, near=False)
-    unaltered = [pair for pair in found if not pair[1].is_altered]
+    matches = _matches(quote.text, checked, near=False)
+    unaltered = [pair for pair in matches if not pair[1].is_altered]
     if not unaltered:
-        found = _found(quote.text, checked, near=True)
-        unaltered = [pair for pair in found if not pair[1].is_altered]
+        matches = _matches(quote.text, checked, near=True)
+        unaltered = [pair for pair in matches if not pair[1].is_altered]
     if unaltered:
         places = _places(unaltered, checked)
         there = places
         if cited is not None:
-            there = [one for one in places if cited.allows(one.document, one.passage)]
+            there = [
+                place for place in places if cited.allows(place.document, place.passage)
+            ]
         status: Status = "supported" if there else "elsewhere"
         in_cited = [match for number, match in unaltered if _is_at(there, number)]
         differences = (in_cited or [unaltered[0][1]])[0].differences
         return _statement(quote, status, 1.0, there or places, differences)
-    if not found:
+    if not matches:
         return _statement(quote, "not found", 0.0, [], ())
 
     def order(pair: tuple[int, QuoteMatch]) -> tuple[bool, int]:
@@ -208,23 +210,23 @@ def _checked_quote(quote: AnswerPart, checked: CheckedDocuments) -> Statement:
         is_cited = cited is not None and number in cited.pages_of
         return not is_cited, match.changed_words
 
-    number, match = min(found, key=order)
+    number, match = min(matches, key=order)
     n_words = len(words_of_text(quote.text))
     score = max(0.0, 1 - match.changed_words / n_words)
     places = _places([(number, match)], checked)
     return _statement(quote, "altered", score, places, match.differences)
 
 
-def _found(
+def _matches(
     quote: str, checked: CheckedDocuments, *, near: bool
 ) -> list[tuple[int, QuoteMatch]]:
     """The documents, by index, in which a quote is found."""
-    found = []
+    matches = []
     for number, document in enumerate(checked.searched):
         match = find_quote(quote, document, near=near)
         if match is not None:
-            found.append((number, match))
-    return found
+            matches.append((number, match))
+    return matches
 
 
 def _is_at(places: Sequence[Place], number: int) -> bool:
@@ -232,10 +234,10 @@ def _is_at(places: Sequence[Place], number: int) -> bool:
 
 
 def _places(
-    found: Sequence[tuple[int, QuoteMatch]], checked: CheckedDocuments
+    matches: Sequence[tuple[int, QuoteMatch]], checked: CheckedDocuments
 ) -> list[Place]:
     places = []
-    for number, match in found:
+    for number, match in matches:
         for start, end in match.stretches:
             places.append(Place(number, checked.passage(number, start, end, 1.0)))
     return places
@@ -288,7 +290,11 @@ def _checked_claim(
     evidence = reader.evidence(claim.text, numbers)
     there = evidence
     if cited is not None:
-        there = [found for found in evidence if found.document in numbers]
+        there = [
+            document_evidence
+            for document_evidence in evidence
+            if document_evidence.document in numbers
+        ]
     if there and there[0].is_enough:
         return _claim_statement(claim, "supported", there[0], checked)
     if not evidence:
@@ -298,10 +304,13 @@ def _checked_claim(
 
 
 def _claim_statement(
-    claim: AnswerPart, status: Status, found: "ClaimEvidence", checked: CheckedDocuments
+    claim: AnswerPart,
+    status: Status,
+    evidence: "ClaimEvidence",
+    checked: CheckedDocuments,
 ) -> Statement:
     places = []
-    for start, end in found.spans:
-        passage = checked.passage(found.document, start, end, found.support)
-        places.append(Place(found.document, passage))
-    return _statement(claim, status, found.support, places)
+    for start, end in evidence.spans:
+        passage = checked.passage(evidence.document, start, end, evidence.support)
+        places.append(Place(evidence.document, passage))
+    return _statement(claim, status, evidence.support, places)
