@@ -244,16 +244,19 @@ class Reading:
         """
         query = folded(query) if self.folds else query
         if self.meaning is None:
-            return self._match(query, text, statistics, vectors)
+            return self._match(query, text, statistics)
         if vectors is None:
             vectors = self.meaning.vectors(text.sentences)
         meaning = self.meaning.of_question(query, vectors)
-        part = None if meaning is None else asking_part(query)
-        whole = self._match(query, text, statistics, vectors, meaning)
+        if meaning is None:
+            return self._match(query, text, statistics)
+        vectors = meaning.own_vectors(vectors, text.sentences)
+        on_text = self._match(query, text, statistics, vectors, meaning)
+        part = asking_part(query)
         if part is None:
-            return whole
-        asked = self._match(part, text, statistics, vectors, meaning)
-        return asked.averaged_with(whole)
+            return on_text
+        part_on_text = self._match(part, text, statistics, vectors, meaning)
+        return part_on_text.averaged_with(on_text)
 
     def read_of(self, query: str) -> ReadQuestion:
         """Return what is read of a question."""
@@ -276,17 +279,19 @@ class Reading:
         query: str,
         text: IndexedText,
         statistics: StatisticsOf | None,
-        vectors: SentenceVectors | None,
+        vectors: SentenceVectors | None = None,
         meaning: Meaning | None = None,
     ) -> QueryOnText:
-        """Match a folded question, or its asking part, with a text."""
+        """Match a folded question, or its asking part, with a text.
+
+        ``meaning`` has made the ``vectors``.
+        """
         question_ids, starts, ends = encode_question(self.tokenizer, query)
         repeat_every = self.settings.reanchor_tokens
         if repeat_every:
             repeat_every = max(repeat_every, REANCHOR_QUESTIONS * len(question_ids))
         matched = QueryOnText(text, question_ids, repeat_every, query=query)
         if meaning is not None and vectors is not None:
-            vectors = meaning.own_vectors(vectors, text.sentences)
             matched = replace(
                 matched, cosines=meaning.cosines(query, vectors), meaning=meaning
             )
