@@ -96,11 +96,17 @@ def _by_words(
 def _by_words_and_meaning(
     word_scores: dict[int, float], meaning_logits: dict[int, float]
 ) -> dict[int, float]:
-    """The sums of both scores, standardized, best first."""
+    """The sums of both scores, standardized, best first.
+
+    A text without a score by meaning, as in a language that no encoder reads, has that
+    of an average text.
+    """
     numbers = list(meaning_logits)
+    numbers += [number for number in word_scores if number not in meaning_logits]
     lowest = min(word_scores.values(), default=0.0) - 1.0
     lexical = _standardized([word_scores.get(number, lowest) for number in numbers])
-    semantic = _standardized(list(meaning_logits.values()))
+    semantic = np.zeros(len(numbers))
+    semantic[: len(meaning_logits)] = _standardized(list(meaning_logits.values()))
     scores = dict(zip(numbers, (lexical + semantic).tolist(), strict=True))
     return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
 

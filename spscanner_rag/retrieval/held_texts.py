@@ -190,8 +190,8 @@ class HeldTexts:
     ) -> dict[int, float]:
         """For some texts, the logit of the best sentence by its meaning alone.
 
-        Empty if the scorer has no encoder, or none of the languages of a text and the
-        question.
+        Texts are left out for which the scorer has no encoder of their language and the
+        question's.
         """
         meaning = scorer.meaning
         best_logits: dict[int, float] = {}
@@ -202,7 +202,7 @@ class HeldTexts:
             assert vectors is not None, "the scorer has an encoder"
             asked = meaning.of_question(query, vectors)
             if asked is None:
-                return {}
+                continue
             if not asked.made(vectors) and vectors.encoder:
                 prepared = self.prepared(scorer, self.texts[number], cancelled)
                 sentences = [unit.model_text for unit in prepared.units]

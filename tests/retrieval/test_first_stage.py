@@ -31,6 +31,20 @@ def test_a_question_in_other_words_finds_its_document(
     ] == [2]
 
 
+def test_a_text_that_no_encoder_reads_does_not_silence_the_others(
+    corpus: HeldTexts, encoded: Encoded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meaning = encoded.meaning
+    assert meaning is not None
+    readers = iter([None])  # of the first text; then the encoder for all others
+    monkeypatch.setattr(
+        meaning, "of_question", lambda query, vectors: next(readers, meaning)
+    )
+    question = "Which animal hurt somebody?"
+    chosen = choose_texts(corpus, question, ONE, load_scorer=lambda: encoded)
+    assert [number for number, _ in chosen] == [1]
+
+
 def test_no_encoder_is_asked_for_where_all_is_read(corpus: HeldTexts) -> None:
     def never() -> Encoded:
         raise AssertionError
