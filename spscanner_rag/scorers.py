@@ -105,10 +105,13 @@ def check_read(read: object) -> Read:
         raise ValueError(f"read: got {read!r:.60}; {expected}")
     if type(read) not in (int, float):
         raise TypeError(f"read: got {type(read).__name__}; {expected}")
-    share = float(read)  # type: ignore[arg-type]
-    if not 0 <= share <= 1:
-        raise ValueError(f"read: got {read!r:.60}; {expected}")
-    return share
+    assert isinstance(read, int | float)
+    if not 0 <= read <= 1:
+        # Python refuses to write out an integer of thousands of digits
+        is_long = isinstance(read, int) and read.bit_length() > 200
+        shown = "a number of many digits" if is_long else repr(read)
+        raise ValueError(f"read: got {shown}; {expected}")
+    return float(read)
 
 
 def refuse_share(read: Read, source: str) -> None:

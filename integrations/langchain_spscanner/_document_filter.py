@@ -1,6 +1,6 @@
 """The filter of a retriever: which documents may give results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -10,6 +10,9 @@ Filter = Callable[[Document], bool] | Mapping[str, Any]
 
 _MISSING = object()
 _DEEPEST = 20  # filters within filters
+_MOST_VALUES = 1_000_000  # of $in and $nin
+# of values that have no order or equality, such as an array and a number
+_NOT_COMPARABLE = (TypeError, ValueError, RecursionError)
 
 _Check = Callable[[Any], bool]
 """Tests a value of the metadata, or `_MISSING`."""
@@ -110,20 +113,30 @@ def _check_of(wanted: object) -> _Check:
             make = _SETS.get(operator)
             if make is None:
                 raise _unknown(operator, ", ".join([*_EQUALITIES, *_ORDERS, *_SETS]))
-            if not isinstance(operand, Sequence | set | frozenset) or isinstance(
-                operand, str
-            ):
-                raise TypeError(
-                    f"filter: got {type(operand).__name__} for {operator}; expected a"
-                    " list of values"
-                )
+            _check_values(operator, operand)
         checks.append(make(operand))
     return lambda value: all(check(value) for check in checks)
 
 
+def _check_values(operator: str, operand: object) -> None:
+    """Refuse what is no list of values, and lists without bound."""
+    is_list = isinstance(operand, Sequence | set | frozenset)
+    if not is_list or isinstance(operand, str | bytes):
+        raise TypeError(
+            f"filter: got {type(operand).__name__} for {operator}; expected a list of"
+            " values"
+        )
+    assert isinstance(operand, Sequence | set | frozenset)
+    if len(operand) > _MOST_VALUES:
+        raise ValueError(
+            f"filter: got {len(operand):,} values for {operator}; expected at most"
+            f" {_MOST_VALUES:,}: pass a function of a Document"
+        )
+
+
 def _unknown(operator: object, expected: str) -> ValueError:
     return ValueError(
-        f"filter: got the operator {operator!r}; expected one of {expected}"
+        f"filter: got the operator {operator!r:.60}; expected one of {expected}"
     )
 
 
@@ -136,7 +149,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any], _Check]:
                 return False
             try:
                 return bool(compare(value, operand))
-            except TypeError:
+            except _NOT_COMPARABLE:
                 return False
 
         return check
@@ -144,9 +157,43 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any], _Check]:
     return check_against
 
 
+def _equal(value: object, operand: object) -> bool:
+    try:
+        return bool(value == operand)
+    except _NOT_COMPARABLE:
+        return False
+
+
+def _one_of(operand: Collection[Any]) -> _Check:
+    """A test whether a value is one of these, by hash where they have one."""
+    hashed: set[Any] = set()
+    others: list[Any] = []
+    for choice in operand:
+        try:
+            hashed.add(choice)
+        except TypeError:
+            others.append(choice)
+
+    def check(value: Any) -> bool:  # noqa: ANN401
+        compared: Iterable[Any] = others
+        try:
+            if value in hashed:
+                return True
+        except TypeError:  # it has no hash, but may be equal to one that has
+            compared = operand
+        return any(_equal(value, choice) for choice in compared)
+
+    return check
+
+
+def _none_of(operand: Collection[Any]) -> _Check:
+    is_one = _one_of(operand)
+    return lambda value: not is_one(value)
+
+
 _EQUALITIES: dict[str, Callable[[Any], _Check]] = {
-    "$eq": lambda operand: lambda value: bool(value == operand),
-    "$ne": lambda operand: lambda value: bool(value != operand),
+    "$eq": lambda operand: lambda value: _equal(value, operand),
+    "$ne": lambda operand: lambda value: not _equal(value, operand),
 }
 _ORDERS: dict[str, Callable[[Any], _Check]] = {
     "$gt": _ordered(lambda value, operand: value > operand),
@@ -154,7 +201,4 @@ _ORDERS: dict[str, Callable[[Any], _Check]] = {
     "$lt": _ordered(lambda value, operand: value < operand),
     "$lte": _ordered(lambda value, operand: value <= operand),
 }
-_SETS: dict[str, Callable[[Any], _Check]] = {
-    "$in": lambda operand: lambda value: value in tuple(operand),
-    "$nin": lambda operand: lambda value: value not in tuple(operand),
-}
+_SETS: dict[str, Callable[[Any], _Check]] = {"$in": _one_of, "$nin": _none_of}

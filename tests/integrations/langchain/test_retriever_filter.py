@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 
@@ -72,3 +73,81 @@ def test_filters_too_deep_are_refused() -> None:
         deep = {"$not": deep}
     with pytest.raises(ValueError, match="deep"):
         predicate_of(deep)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A dictionary in a dictionary, and so on."""
+    outermost: dict[str, Any] = {}
+    inner = outermost
+    for _ in range(depth):
+        inner["a"] = {}
+        inner = inner["a"]
+    return outermost
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(3), nested(100_000), float("nan"), [[1]], {1}, b"a"]
+)
+@pytest.mark.parametrize(
+    "operand", [np.arange(2), nested(100_000), float("nan"), [2], {2}, "a", 1]
+)
+def test_values_that_cannot_be_compared_do_not_pass(value: Any, operand: Any) -> None:
+    document = Document("Anne left.", metadata={"key": value})
+    for operator in ("$eq", "$gt", "$gte", "$lt", "$lte"):
+        predicate = predicate_of({"key": {operator: operand}})
+        assert predicate is not None
+        assert not predicate(document)
+    for operator, passes in (("$in", False), ("$nin", True), ("$ne", True)):
+        chosen = operand if operator == "$ne" else [operand, nested(9)]
+        predicate = predicate_of({"key": {operator: chosen}})
+        assert predicate is not None
+        assert predicate(document) is passes
+
+
+def test_a_long_list_of_values_is_looked_up_by_hash() -> None:
+    class Counted(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    ports = [Counted(f"port {number}") for number in range(10_000)]
+    predicate = predicate_of({"port": {"$in": ports}})
+    assert predicate is not None
+    Counted.compared = 0
+    assert not predicate(CUTTER)
+    assert Counted.compared < 10
+
+
+def test_equal_values_of_other_kinds_are_found() -> None:
+    document = Document("Anne left.", metadata={"set": {1}, "list": [1], "number": 1})
+    for chosen_by in (
+        {"set": {"$in": [frozenset({1})]}},
+        {"list": {"$in": [(2,), [1]]}},
+        {"number": {"$in": [True]}},
+        {"number": {"$in": {1.0}}},
+    ):
+        predicate = predicate_of(chosen_by)
+        assert predicate is not None
+        assert predicate(document)
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        (range(10**9), ValueError),
+        (b"Riga", TypeError),
+        ({"Riga": 1}, TypeError),
+        (iter(["Riga"]), TypeError),
+        (None, TypeError),
+    ],
+)
+def test_lists_without_bound_and_no_lists_are_refused(
+    values: Any, error: type[Exception]
+) -> None:
+    for operator in ("$in", "$nin"):
+        with pytest.raises(error, match=rf"filter: got .* \{operator}; expected"):
+            predicate_of({"port": {operator: values}})
