@@ -120,7 +120,7 @@ def synthesize(
             embedder=embedder,
             budget=spending.budget(),
             workers=workers,
-            most=most,
+            sub_document_limit=most,
             notify=tell,
             show=show,
         )

@@ -137,7 +137,7 @@ def _found(path: Path) -> Path | None:
 
 def file_of(path: Path) -> Path:
     """Return a file, or the same with ``.gz``; `DataError` if neither exists."""
-    found = _found(path)
-    if found is None:
+    existing = _found(path)
+    if existing is None:
         raise DataError(f"{path}: no such file; expected {_NEEDED}")
-    return found
+    return existing

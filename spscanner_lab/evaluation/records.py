@@ -62,7 +62,7 @@ class Record:
         return *self.setting_key, self.source, self.doc_id, self.qid
 
     @classmethod
-    def read(cls, line: str | bytes) -> Self:
+    def from_line(cls, line: str | bytes) -> Self:
         """Read a line of JSON.
 
         ``ValueError`` for content that `as_dict` never gives.
@@ -72,7 +72,7 @@ class Record:
         >>> from spscanner_lab.evaluation.records import Record
         >>> record = Record("bm25", "chunk", "tales", "dev", "d1", "q1", 900, {})
         >>> import json
-        >>> Record.read(json.dumps(record.as_dict())) == record
+        >>> Record.from_line(json.dumps(record.as_dict())) == record
         True
         """
         content = parse_object(line)
@@ -114,7 +114,7 @@ class RecordFile:
 
     def _record(self, number: int, line: bytes) -> Record:
         try:
-            return Record.read(line)
+            return Record.from_line(line)
         except ValueError as error:
             raise ValueError(
                 f"{self.path}, line {number}: expected the record of a question,"

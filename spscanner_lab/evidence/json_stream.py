@@ -87,11 +87,11 @@ class JsonStream:
         """
         return self._parts("[", "]")
 
-    def value(self, most: int = MOST) -> Any:  # noqa: ANN401 - as json.loads
+    def value(self, n_characters: int = MOST) -> Any:  # noqa: ANN401 - as json.loads
         """Decode the value that comes next.
 
-        `TooLongError` if it has more than ``most`` characters; `JsonError` for what is
-        not JSON.
+        `TooLongError` if it has more than ``n_characters`` characters; `JsonError`
+        for what is not JSON.
         """
         if self.peek() not in ('"', "{", "["):
             return self._scalar()
@@ -103,8 +103,8 @@ class JsonStream:
             else:
                 self._place = end
                 return value
-            if len(self._buffer) - self._place > most:
-                raise TooLongError(f"more than {most:,} characters")
+            if len(self._buffer) - self._place > n_characters:
+                raise TooLongError(f"more than {n_characters:,} characters")
             if not self._read():
                 raise self._error(f"a value ({reason:.60})")
 
@@ -210,6 +210,6 @@ class JsonStream:
 
     def _error(self, expected: str) -> JsonError:
         place = self._passed + self._place
-        found = self._buffer[self._place : self._place + 20]
-        got = repr(found) if found else "the end of the file"
+        following = self._buffer[self._place : self._place + 20]
+        got = repr(following) if following else "the end of the file"
         return JsonError(f"expected {expected} at character {place:,}, got {got}")

@@ -96,7 +96,7 @@ class BlockSearch(Baseline):
     def _corpus(
         self, requests: Sequence[Request], cancelled: Cancelled
     ) -> DocumentKeys:
-        def read() -> DocumentKeys:
+        def read_units() -> DocumentKeys:
             texts: list[str] = []
             for _, text, text_units in requests:
                 for unit in text_units:
@@ -117,7 +117,7 @@ class BlockSearch(Baseline):
         for _, _, text_units in requests:
             units.extend(text_units)
         all_texts = "\x1e".join(text for _, text, _ in requests)
-        return self._corpora.get(all_texts, units, read)
+        return self._corpora.get(all_texts, units, read_units)
 
 
 class FoundDocuments(NamedTuple):
@@ -192,12 +192,12 @@ def search(
     number_of: dict[tuple[int, ...], int] = {}
     for number, value in enumerate(documents.codes.tolist()):
         number_of[digits_of(value)] = number
-    read = model.read_queries(model.query_ids(query), documents)
-    routing = read.routing[0].double().cpu().numpy()
-    keys = read.keys
+    query_reading = model.read_queries(model.query_ids(query), documents)
+    routing = query_reading.routing[0].double().cpu().numpy()
+    keys = query_reading.keys
     # negative log-probabilities and their prefixes
     prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    logits = read.logits[:, -1]
+    logits = query_reading.logits[:, -1]
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
         allowed = {code[: place + 1] for code in number_of}
@@ -216,7 +216,9 @@ def search(
                 device=model.device,
             )
             before = [(key[rows], values[rows]) for key, values in keys]
-            further = model.read_queries(tokens, documents, before, read.selected)
+            further = model.read_queries(
+                tokens, documents, before, query_reading.selected
+            )
             logits = further.logits[:, -1]
             keys = further.keys
     numbers = np.array([number_of[prefix] for _, prefix in prefixes[:best]], np.int64)
@@ -225,14 +227,14 @@ def search(
     )
 
 
-def logits_of(found: FoundDocuments) -> NDArray[np.float32]:
+def logits_of(answer: FoundDocuments) -> NDArray[np.float32]:
     """Return one number for each document: (documents,).
 
     They are in the order of `FoundDocuments.order`. The best have the log-odds of their
     codes' probabilities; the others are less than 1 below the lowest of these.
     """
-    order = found.order()
-    best = log_odds(np.exp(found.log_probabilities)).astype(np.float64)
+    order = answer.order()
+    best = log_odds(np.exp(answer.log_probabilities)).astype(np.float64)
     steps = np.arange(1, len(order) - len(best) + 1) / max(len(order), 1)
     logits = np.empty(len(order))
     logits[order] = np.concatenate([np.minimum.accumulate(best), best.min() - steps])

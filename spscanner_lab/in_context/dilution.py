@@ -57,7 +57,7 @@ def dilution(
         )
         of_gold, _ = query_attention(only_gold)
         to_output = model.decoder.model.layers[layer].self_attn.o_proj.weight
-        whole, part = (
+        output_norm, gold_norm = (
             (mixed.flatten() @ to_output.T).norm() for mixed in (output, of_gold)
         )
         # (heads, documents)
@@ -66,7 +66,7 @@ def dilution(
             bool(set(similar.argmax(-1).tolist()) & set(gold))
         )
         shares_by_layer.all_heads.append(int(similar.sum(0).argmax()) in gold)
-        shares_by_layer.gold_share.append(float(part / whole))
+        shares_by_layer.gold_share.append(float(gold_norm / output_norm))
 
     model.read_queries(model.query_ids(query), documents, watch=watch)
     return shares_by_layer

@@ -52,7 +52,7 @@ def synthesize(  # noqa: PLR0913 - options of what users call
     embedder: object = "sentence-transformers/all-MiniLM-L6-v2",
     budget: Budget | None = None,
     workers: int = 8,
-    most: int | None = None,
+    sub_document_limit: int | None = None,
     notify: Notify = lambda message: None,
     show: Show = lambda done, examples, budget: None,
 ) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def synthesize(  # noqa: PLR0913 - options of what users call
         Limits of requests and cost.
     workers : int, default 8
         Sub-documents worked on at the same time.
-    most : int, optional
+    sub_document_limit : int, optional
         Most sub-documents.
     notify : callable
         Takes messages.
@@ -121,7 +121,7 @@ def synthesize(  # noqa: PLR0913 - options of what users call
         work = _Work(maker, asker, model, wording)
         if documents is None:
             documents = read_sources(source_files(sources))
-        sub_documents = islice(supply.of(documents), most)
+        sub_documents = islice(supply.of(documents), sub_document_limit)
         start = time.perf_counter()
         counts = write_outcomes(
             out, asker, sub_documents, work.outcome_of, show, "sub-documents"

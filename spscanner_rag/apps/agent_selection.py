@@ -43,7 +43,7 @@ def with_selection_options(tool: Callable[..., T]) -> Callable[..., T]:
         if name == "always_keep":
             kind = Patterns | None
         bounds = Field(
-            ge=declared.least, le=declared.most, description=declared.meaning
+            ge=declared.lowest, le=declared.highest, description=declared.meaning
         )
         parameters.append(
             inspect.Parameter(

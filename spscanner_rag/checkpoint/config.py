@@ -190,16 +190,16 @@ class ScannerSettings:
             f"a number of at least 0, at most {_MOST_TEXT_WEIGHT}",
         )
         _expect(isinstance(self.training, dict), "training", self.training, "an object")
-        for key, given, needed in (
+        for key, setting, needed in (
             ("text_weight", self.text_weight, ("surroundings",)),
             ("surroundings", self.surroundings, ("prior",)),
             ("soft", self.soft, ("match", "prior", "surroundings")),
         ):
-            if given and not all(getattr(self, name) for name in needed):
+            if setting and not all(getattr(self, name) for name in needed):
                 others = " and ".join(f"lexical.{name}" for name in needed)
                 raise ValueError(
-                    f"spscanner.lexical.{key} is {str(given).lower()} without {others};"
-                    " expected all"
+                    f"spscanner.lexical.{key} is {str(setting).lower()} without"
+                    f" {others}; expected all"
                 )
 
         if self.sentence_scan and not (self.soft and self.meaning):

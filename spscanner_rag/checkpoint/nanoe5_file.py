@@ -185,7 +185,7 @@ class _DataFile:
 
     def _directory(self) -> dict[str, tuple[int, int, int]]:
         """The kind, first byte and length of each tensor, by name."""
-        places = {}
+        directory = {}
         (n_tensors,) = self._unpacked("i")
         for _ in range(n_tensors):
             (length,) = self._unpacked("H")
@@ -193,8 +193,8 @@ class _DataFile:
             kind, _, first, n_bytes = self._unpacked("BIQQ")
             if first + n_bytes > len(self._content):
                 raise ValueError(f"tensor {name} lies beyond its end")
-            places[name] = (kind, first, n_bytes)
-        return places
+            directory[name] = (kind, first, n_bytes)
+        return directory
 
     def blocks(self, name: str, rows: int, columns: int) -> torch.Tensor:
         """A matrix in 4 bits: (rows, blocks, bytes)."""

@@ -95,12 +95,12 @@ def save_checkpoint(
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
-    for given, what, key, wanted in (
+    for part, what, key, wanted in (
         (word_vectors, "word vectors", "lexical.soft", settings.soft),
         (encoder, "encoder", "meaning", settings.meaning),
     ):
-        if (given is None) == bool(wanted):
-            got = f"no {what}" if given is None else what
+        if (part is None) == bool(wanted):
+            got = f"no {what}" if part is None else what
             raise CheckpointError(
                 f"{got} for settings with {key} {wanted}; pass both or neither"
             )

@@ -98,7 +98,7 @@ class Meaning:
         """Keep vectors in a store too, which is asked before a text is read."""
         self.cache.store = store
 
-    def made(self, vectors: SentenceVectors) -> bool:
+    def would_make(self, vectors: SentenceVectors) -> bool:
         """Return whether `vectors` would return such vectors."""
         return vectors.encoder == self.encoder.digest
 

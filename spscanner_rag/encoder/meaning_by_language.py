@@ -133,14 +133,14 @@ class MeaningByLanguage(Meaning):
         other = self.multilingual
         return other is None or other.has_vectors(sentences)
 
-    def made(self, vectors: SentenceVectors) -> bool:
+    def would_make(self, vectors: SentenceVectors) -> bool:
         """Return whether `vectors` would return such vectors."""
-        if super().made(vectors):
+        if super().would_make(vectors):
             return True
         if self._load is None or vectors.encoder == WITHOUT_ENCODER:
             return self._load is None and vectors.encoder == WITHOUT_ENCODER
         other = self.multilingual
-        return other is not None and other.made(vectors)
+        return other is not None and other.would_make(vectors)
 
     def own_vectors(
         self, vectors: SentenceVectors, sentences: Sequence[str]

@@ -218,12 +218,12 @@ def _value(number: str, magnitude: str, comma_is_decimal: bool) -> str:
 
 
 def _dates(text: str) -> Iterator[WrittenForm]:
-    read: set[int] = set()  # ends of dates, since "4 March 1811" also has a month
+    date_ends: set[int] = set()  # ends of dates, since "4 March 1811" also has a month
     for pattern in _DATES:
         for match in pattern.finditer(text):
-            if match.end() in read:
+            if match.end() in date_ends:
                 continue
-            read.add(match.end())
+            date_ends.add(match.end())
             groups = match.groupdict()
             name = groups.get("name")
             month = _MONTH_OF[name.lower()] if name else int(groups["month"])

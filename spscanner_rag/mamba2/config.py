@@ -172,13 +172,13 @@ class Mamba2Config:
         if not isinstance(ssm_cfg, Mapping):
             raise ValueError(f"ssm_cfg is {ssm_cfg!r}; expected an object")
         _refuse_other_layers(config, ssm_cfg)
-        for prefix, given, known, ignored in (
+        for prefix, section, section_fields, ignored in (
             ("", config, _TOP_FIELDS, _TOP_IGNORED),
             ("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED),
         ):
             # these might change the output
-            for key in sorted(given.keys() - ignored - set(known)):
-                expected = f"expected {', '.join(known)}"
+            for key in sorted(section.keys() - ignored - set(section_fields)):
+                expected = f"expected {', '.join(section_fields)}"
                 raise ValueError(
                     f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json;"
                     f" {expected}"

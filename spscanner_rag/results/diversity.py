@@ -12,7 +12,7 @@ def diverse(
     texts: Sequence[str],
     scores: NDArray[np.float64],
     candidates: NDArray[np.int64],
-    most: int,
+    top_k: int,
     diversity: float,
 ) -> NDArray[np.int64]:
     """Pick texts by maximal marginal relevance: (picks,), in the order of picking.
@@ -26,14 +26,14 @@ def diverse(
     --------
     >>> texts = ["The ship sank.", "The ship, it sank.", "The keeper slept."]
     >>> scores = np.array([0.9, 0.8, 0.7])
-    >>> diverse(texts, scores, np.arange(3), most=2, diversity=0.5).tolist()
+    >>> diverse(texts, scores, np.arange(3), top_k=2, diversity=0.5).tolist()
     [0, 2]
     """
     similarity = _Similarity(texts)
     values = diversity * scores[candidates]
     largest = np.zeros(len(candidates))  # similarity to a pick
     picks: list[int] = []
-    while len(picks) < min(most, len(candidates)):
+    while len(picks) < min(top_k, len(candidates)):
         place = int(np.argmax(values - (1 - diversity) * largest))
         pick = int(candidates[place])
         picks.append(pick)

@@ -118,8 +118,8 @@ class SelectionRules:
         None,
         "Lowest probability, from 0 to 1, that a text answers the question; of other"
         " texts, nothing is selected.",
-        least=0,
-        most=1,
+        lowest=0,
+        highest=1,
         is_valid=_is_share_or_none,
         expected="a probability from 0 to 1, or None",
     )
@@ -158,8 +158,8 @@ class Selection(SelectionRules):  # type: ignore[misc] # a group is frozen, too
     threshold: float | None = selection_option(
         None,
         "Lowest score, from 0 to 1, inclusive.",
-        least=0,
-        most=1,
+        lowest=0,
+        highest=1,
         is_valid=_is_share_or_none,
         expected="a score from 0 to 1, or None: a score is the sigmoid of a logit, so"
         " 0.5 stands for logit 0",
@@ -167,7 +167,7 @@ class Selection(SelectionRules):  # type: ignore[misc] # a group is frozen, too
     max_tokens: int | None = selection_option(
         None,
         "Token budget for everything that is returned, the best sentences first.",
-        least=1,
+        lowest=1,
         is_valid=_is_count,
         expected="an integer of at least 1, or None for no budget",
     )
@@ -182,7 +182,7 @@ class Selection(SelectionRules):  # type: ignore[misc] # a group is frozen, too
     context: int = selection_option(
         0,
         "Neighbours on each side of a sentence, on top of the most sentences.",
-        least=0,
+        lowest=0,
         is_valid=_is_number_of_neighbours,
         expected="the number of neighbours on each side, an integer of at least 0",
     )
@@ -202,15 +202,15 @@ class Selection(SelectionRules):  # type: ignore[misc] # a group is frozen, too
     diversity: float = selection_option(
         1.0,
         "From 0 to 1; below 1, sentences that repeat better ones are passed over.",
-        least=0,
-        most=1,
+        lowest=0,
+        highest=1,
         is_valid=_within_1,
         expected="a number from 0 to 1; 1 ignores whether sentences repeat each other",
     )
     top_k_per_text: int | None = selection_option(
         None,
         "Most sentences of each text, without neighbours.",
-        least=1,
+        lowest=1,
         of_several=True,
         is_valid=_is_count,
         expected="an integer of at least 1, or None for no limit",

@@ -25,7 +25,7 @@ class SelectionOption:
         The field's default.
     meaning : str
         One sentence, for the help of a command and the schema of a service.
-    least, most : float, optional
+    lowest, highest : float, optional
         The bounds of a number, both inclusive.
     choices : tuple of str
         The only valid values, if there are few.
@@ -42,8 +42,8 @@ class SelectionOption:
     plain_kind: Any
     default: object
     meaning: str
-    least: float | None = None
-    most: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
     choices: tuple[str, ...] = ()
     of_several: bool = False
     is_valid: Callable[[Any], object]

@@ -154,7 +154,7 @@ class SentenceSelector:
 
 
 def _best_of_each_text(
-    ranked: NDArray[np.int64], owners: NDArray[np.integer[Any]], most: int
+    ranked: NDArray[np.int64], owners: NDArray[np.integer[Any]], n_of_each: int
 ) -> NDArray[np.int64]:
     """The best sentences of each text, in the order of ``ranked``, (n,)."""
     # Places in the ranking, grouped by text, best first in each.
@@ -162,4 +162,4 @@ def _best_of_each_text(
     sorted_owners = owners[ranked][by_text]
     first_of_text = np.searchsorted(sorted_owners, sorted_owners)
     place_in_text = np.arange(len(ranked)) - first_of_text
-    return ranked[np.sort(by_text[place_in_text < most])]
+    return ranked[np.sort(by_text[place_in_text < n_of_each])]

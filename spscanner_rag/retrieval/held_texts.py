@@ -200,15 +200,15 @@ class HeldTexts:
         for number in numbers:
             vectors = self.vectors_of(number, scorer, cancelled)
             assert vectors is not None, "the scorer has an encoder"
-            asked = meaning.of_question(query, vectors)
-            if asked is None:
+            question_meaning = meaning.of_question(query, vectors)
+            if question_meaning is None:
                 continue
-            if not asked.made(vectors) and vectors.encoder:
+            if not question_meaning.would_make(vectors) and vectors.encoder:
                 prepared = self.prepared(scorer, self.texts[number], cancelled)
                 sentences = [unit.model_text for unit in prepared.units]
-                vectors = asked.own_vectors(vectors, sentences)
-            cosines = asked.cosines(query, vectors)
-            logits = asked.weights.logits(np.zeros_like(cosines), cosines)
+                vectors = question_meaning.own_vectors(vectors, sentences)
+            cosines = question_meaning.cosines(query, vectors)
+            logits = question_meaning.weights.logits(np.zeros_like(cosines), cosines)
             best_logits[number] = float(logits.max(initial=-np.inf))
         return best_logits
 

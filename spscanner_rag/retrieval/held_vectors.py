@@ -57,7 +57,7 @@ class HeldVectors:
     def get(self, text_key: str, meaning: "Meaning") -> "SentenceVectors | None":
         """Return the vectors of a text, if this encoder would make them."""
         vectors = self.of_text.get(text_key)
-        if vectors is None or not meaning.made(vectors):
+        if vectors is None or not meaning.would_make(vectors):
             return None
         return vectors
 
@@ -74,7 +74,7 @@ class HeldVectors:
         """
         if vectors.encoder not in {held.encoder for held in self.of_text.values()}:
             for held_key in list(self.of_text):
-                if not meaning.made(self.of_text[held_key]):
+                if not meaning.would_make(self.of_text[held_key]):
                     self.of_text.pop(held_key)
                     self.digests.pop(held_key, None)
         if self.of_text.get(text_key) is not vectors:

@@ -32,14 +32,14 @@ _SAME_AS: Final = {
 }
 
 
-def other_name_hint(name: str, known: Collection[str], limits: Iterable[str]) -> str:
+def other_name_hint(name: str, options: Collection[str], limits: Iterable[str]) -> str:
     """What to write in place of an unknown option.
 
     Parameters
     ----------
     name : str
         The unknown option.
-    known : collection of str
+    options : collection of str
         The options that there are.
     limits : iterable of str
         Those for the number of results, of all documents and of each.
@@ -53,7 +53,7 @@ def other_name_hint(name: str, known: Collection[str], limits: Iterable[str]) ->
     """
     of_all, of_each = limits
     if name == "search_kwargs":
-        inside = [of_all, *(sorted(_FILTERS & set(known))), "threshold"]
+        inside = [of_all, *(sorted(_FILTERS & set(options))), "threshold"]
         return (
             f"expected its entries as options of their own, such as {of_all}=10:"
             f" {', '.join(inside)}"
@@ -64,10 +64,10 @@ def other_name_hint(name: str, known: Collection[str], limits: Iterable[str]) ->
     elif name in _NUMBER_OF_EACH:
         ours = of_each
     elif name in _FILTERS:
-        ours = next(iter(sorted(_FILTERS & set(known))), "")
-    if ours in known:
+        ours = next(iter(sorted(_FILTERS & set(options))), "")
+    if ours in options:
         return f"expected {ours}, as it is called here"
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, options, n=1)
     if close:
         return f"did you mean {close[0]}?"
-    return f"expected one of {', '.join(sorted(known))}"
+    return f"expected one of {', '.join(sorted(options))}"

@@ -160,20 +160,22 @@ class ScanFields(_RuleFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _check_names(cls, given: object) -> object:
+    def _check_names(cls, values: object) -> object:
         """Refuse an unknown option with our name of it.
 
         Only its name is shown, since its value may be a secret.
         """
-        if not isinstance(given, Mapping):
-            return given
-        known = set(cls.model_fields)
-        known |= {field.alias for field in cls.model_fields.values() if field.alias}
-        for name in given:
-            if name not in known:
-                hint = other_name_hint(str(name), sorted(known), cls.limits)
+        if not isinstance(values, Mapping):
+            return values
+        option_names = set(cls.model_fields)
+        option_names |= {
+            field.alias for field in cls.model_fields.values() if field.alias
+        }
+        for name in values:
+            if name not in option_names:
+                hint = other_name_hint(str(name), sorted(option_names), cls.limits)
                 raise ValueError(f"{name}: unknown option; {hint}")
-        return given
+        return values
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -136,11 +136,11 @@ class QueryOnText:
 
 
 def _mean(
-    one: NDArray[np.float32] | None, other: NDArray[np.float32] | None
+    left: NDArray[np.float32] | None, right: NDArray[np.float32] | None
 ) -> NDArray[np.float32] | None:
-    if one is None or other is None:
+    if left is None or right is None:
         return None
-    return np.asarray((one + other) / 2, np.float32)
+    return np.asarray((left + right) / 2, np.float32)
 
 
 def _repetitions(

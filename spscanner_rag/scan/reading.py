@@ -265,13 +265,13 @@ class Reading:
         if self.meaning is None:
             return ReadQuestion(n_tokens)
         part = asking_part(query)
-        asked = query if part is None else part
+        asking = query if part is None else part
         cross = self.meaning.cross
         return ReadQuestion(
             n_tokens,
             part,
-            len(encode_question(self.tokenizer, asked)[0]),
-            None if cross is None else len(cross.question_ids(asked)),
+            len(encode_question(self.tokenizer, asking)[0]),
+            None if cross is None else len(cross.question_ids(asking)),
         )
 
     def _match(

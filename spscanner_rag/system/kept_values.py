@@ -77,13 +77,13 @@ class KeptBytes:
         self._gone.append(owner)
 
     def _forget_gone(self) -> None:
-        gone: set[int] = set()
+        owners: set[int] = set()
         while self._gone:
-            gone.add(self._gone.popleft())
-        if not gone:
+            owners.add(self._gone.popleft())
+        if not owners:
             return
         for owner, key in list(self._entries):
-            if owner in gone:
+            if owner in owners:
                 self._drop((owner, key))
 
     def _drop(self, owner_and_key: tuple[int, Hashable]) -> None:

@@ -57,14 +57,14 @@ def asking_part(question: str) -> str | None:
     told = question.strip()[-LONGEST_QUESTION:]
     if len(told) < SHORTEST_QUESTION:
         return None
-    asked = _after_last_label(told)
+    last_turn = _after_last_label(told)
     sentences = []
-    for unit in SentenceSegmenter().segment(asked):
-        sentence = asked[unit.start : unit.end].strip()
+    for unit in SentenceSegmenter().segment(last_turn):
+        sentence = last_turn[unit.start : unit.end].strip()
         if sentence:
             sentences.append(sentence)
     asking = [sentence for sentence in sentences if _ends_as_question(sentence)]
-    if not asking and (asked != told or _ASKING.match(sentences[-1])):
+    if not asking and (last_turn != told or _ASKING.match(sentences[-1])):
         asking = sentences[-1:]
     part = " ".join(asking)
     if part == told or len(_WORD.findall(part)) < _FEWEST_WORDS:
@@ -75,9 +75,9 @@ def asking_part(question: str) -> str | None:
 def _after_last_label(told: str) -> str:
     """What stands after the last label that has something after it."""
     for label in reversed(list(_LABEL.finditer(told))):
-        asked = told[label.end() :].strip()
-        if asked:
-            return asked
+        last_turn = told[label.end() :].strip()
+        if last_turn:
+            return last_turn
     return told
 
 

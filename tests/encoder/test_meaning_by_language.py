@@ -81,7 +81,7 @@ def test_all_else_is_matched_by_the_other(
     assert asked.name == "multilingual"
     cosines = asked.cosines(question, asked.own_vectors(vectors, sentences))
     assert cosines[0] > cosines[1]
-    assert meaning.made(vectors)
+    assert meaning.would_make(vectors)
     assert meaning.has_vectors(sentences)
 
 
@@ -103,11 +103,11 @@ def test_vectors_name_their_encoder(
     meaning: MeaningByLanguage, without: MeaningByLanguage
 ) -> None:
     made_by_other = meaning.vectors(GERMAN)
-    assert meaning.made(made_by_other)
-    assert not without.made(made_by_other)
-    assert not meaning.made(without.vectors(GERMAN))
-    assert without.made(without.vectors(GERMAN))
-    assert without.made(meaning.vectors(ENGLISH))
+    assert meaning.would_make(made_by_other)
+    assert not without.would_make(made_by_other)
+    assert not meaning.would_make(without.vectors(GERMAN))
+    assert without.would_make(without.vectors(GERMAN))
+    assert without.would_make(meaning.vectors(ENGLISH))
 
 
 def test_it_is_pickled_without_what_is_loaded(meaning: MeaningByLanguage) -> None:

@@ -145,7 +145,7 @@ def test_each_option_has_one_sentence_of_meaning() -> None:
 @pytest.mark.parametrize("option", SELECTION_OPTIONS.values(), ids=SELECTION_OPTIONS)
 def test_bounds_and_defaults_agree_with_the_check(option: Any) -> None:
     option.check(option.default)
-    for bound, outside in ((option.least, -1), (option.most, 1)):
+    for bound, outside in ((option.lowest, -1), (option.highest, 1)):
         if bound is not None:
             option.check(bound)
             with pytest.raises(ValueError, match=f"^{option.name}: got "):

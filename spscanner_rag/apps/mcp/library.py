@@ -118,7 +118,7 @@ class Library:
 
         Give its path, or else its text. read: "auto", "all", or the share to read.
         """
-        asked = self._question(question, read, context)
+        prepared_question = self._question(question, read, context)
         if bool(path) == bool(text.strip()):
             number = "both" if path else "neither"
             raise ValueError(f"path, text: got {number}; expected one of them")
@@ -129,7 +129,7 @@ class Library:
         else:
             identified = self._identities.of(TextFile("", text))
         return await self._search(
-            asked,
+            prepared_question,
             [identified],
             list(identified.document.notes),
             max_tokens,
@@ -149,13 +149,13 @@ class Library:
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Found:
         """Find the sentences that answer a question in all documents below a folder."""
-        asked = self._question(question, read, context)
+        prepared_question = self._question(question, read, context)
         notes: list[str] = []
         progress = RequestProgress(context.report_progress)
         read_folder = partial(self._read_folder, folder, notes, progress)
         texts = await self._worked(read_folder, FOLDER_CHARACTERS, progress)
         return await self._search(
-            asked,
+            prepared_question,
             texts,
             notes,
             max_tokens,

@@ -238,7 +238,7 @@ def _page_of(scanned: Sequence[ScannedDocument]) -> _Page:
 
 
 def _best_of_all(
-    documents: Sequence[_Shown], most: int = 3
+    documents: Sequence[_Shown], limit: int = 3
 ) -> list[tuple[_Pick, _Shown]]:
     """The best picks if they are in several documents.
 
@@ -251,7 +251,7 @@ def _best_of_all(
     if n_documents < 2:
         return []
     picks.sort(key=lambda pick_and_document: pick_and_document[0].rank)
-    return picks[:most]
+    return picks[:limit]
 
 
 def level_of(score: float) -> int:

@@ -129,20 +129,21 @@ def is_unclear(documents: Sequence[ScannedDocument]) -> bool:
 class Compression(NamedTuple):
     """Tokens of a selection and of its document, by one tokenizer.
 
-    ``kept`` are those of the selection, and ``read`` those of the document without the
-    question.
+    ``selected`` are those of the selection, and ``total`` those of the document
+    without the question.
     """
 
-    kept: int
-    read: int
+    selected: int
+    total: int
 
     @property
     def share(self) -> float:
-        """``kept / read``, or 0 for a document without tokens."""
-        return self.kept / self.read if self.read else 0.0
+        """``selected / total``, or 0 for a document without tokens."""
+        return self.selected / self.total if self.total else 0.0
 
     def __str__(self) -> str:
-        return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"
+        percent = f"{100 * self.share:.1f} %"
+        return f"{self.selected:,} of {self.total:,} tokens kept ({percent})"
 
 
 def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
@@ -150,15 +151,15 @@ def compression_of(documents: Sequence[ScannedDocument]) -> Compression | None:
 
     None without a token counter.
     """
-    kept = read = 0
+    selected = total = 0
     for scanned in documents:
         count = scanned.result.count_tokens
         if count is None:
             return None
-        kept += sum(count(passage.text) for passage in scanned.passages)
+        selected += sum(count(passage.text) for passage in scanned.passages)
         tokens = scanned.result.n_tokens
-        read += count(scanned.result.text) if tokens is None else tokens
-    return Compression(kept, read)
+        total += count(scanned.result.text) if tokens is None else tokens
+    return Compression(selected, total)
 
 
 def described(

@@ -98,7 +98,7 @@ def _kind_of(declared: SelectionOption) -> Any:  # noqa: ANN401 - a type
         kind = Annotated[kind, BeforeValidator(_number_in_quotes)]
     return Annotated[
         kind,
-        Field(ge=declared.least, le=declared.most, description=declared.meaning),
+        Field(ge=declared.lowest, le=declared.highest, description=declared.meaning),
     ]
 
 

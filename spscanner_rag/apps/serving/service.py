@@ -95,15 +95,15 @@ class Service:
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
 
-    def read_option(self, asked: Read | None) -> Read:
+    def read_option(self, option: Read | None) -> Read:
         """What is read of texts: as a request asks, or else as the server was told.
 
         ``RefusedError`` 422 for a share, if the scanner cannot choose what is read.
         """
-        if asked is None:
+        if option is None:
             return self.scanner.read
         try:
-            return self.scanner.with_read(asked).read
+            return self.scanner.with_read(option).read
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
 

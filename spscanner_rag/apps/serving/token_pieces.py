@@ -22,10 +22,10 @@ def token_pieces(
 
 
 def first_tokens(
-    tokenizer: Tokenizer, text: str, most: int, check: Callable[[], None]
+    tokenizer: Tokenizer, text: str, limit: int, check: Callable[[], None]
 ) -> str:
-    """The first ``most`` tokens of a text, as text."""
-    n_left = most
+    """The first ``limit`` tokens of a text, as text."""
+    n_left = limit
     for ids, offsets in token_pieces(tokenizer, text, check):
         if len(ids) >= n_left:
             return text[: int(offsets[n_left - 1, 1])]

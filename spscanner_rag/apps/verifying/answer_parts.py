@@ -127,14 +127,14 @@ def _quote_spans(plain: str, marks: Sequence[CitationMark]) -> list[tuple[int, i
             if n_words >= (_SHORTEST_SINGLE_QUOTED if is_single else 1):
                 spans.append((start, end))
     mark_starts = [mark.start for mark in marks]
-    kept: list[tuple[int, int]] = []
+    outermost: list[tuple[int, int]] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        is_nested = bool(kept) and start < kept[-1][1]
+        is_nested = bool(outermost) and start < outermost[-1][1]
         number = bisect_right(mark_starts, start) - 1
         is_name = number >= 0 and start < marks[number].end
         if not is_nested and not is_name:
-            kept.append((start, end))
-    return kept
+            outermost.append((start, end))
+    return outermost
 
 
 def _paragraphs(plain: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -205,12 +205,12 @@ def to_openai(verification: Verification) -> dict[str, Any]:
 def _disjoint(verification: Verification) -> list[Statement]:
     """The supported statements; of a claim and a quote in it, the quote."""
     supported = verification.with_status("supported")
-    quotes = [one for one in supported if one.kind == "quote"]
-    kept = list(quotes)
+    quotes = [statement for statement in supported if statement.kind == "quote"]
+    cited = list(quotes)
     for statement in supported:
         if statement.kind == "claim" and not _overlaps(statement, quotes):
-            kept.append(statement)
-    return sorted(kept, key=lambda statement: statement.start)
+            cited.append(statement)
+    return sorted(cited, key=lambda statement: statement.start)
 
 
 def _overlaps(statement: Statement, others: Sequence[Statement]) -> bool:

@@ -90,7 +90,7 @@ class ClaimReader:
         for number in dict.fromkeys([*ranked[:_DOCUMENTS].tolist(), *cited]):
             if len(cosines_of[number]):
                 evidence.append(self._evidence_in(claim, number, cosines_of[number]))
-        return sorted(evidence, key=lambda found: -found.support)
+        return sorted(evidence, key=lambda sentence: -sentence.support)
 
     def _cosines(self, claim: str, document: "PreparedDocument") -> NDArray[np.float32]:
         """Cosines of a claim with a document's sentences, (sentences,).

@@ -125,9 +125,12 @@ def _negates(quoted: Sequence[str], source: Sequence[str]) -> bool:
     shorter, longer = sorted((quoted[0], source[0]), key=len)
     if len(shorter) > 3 and longer in [prefix + shorter for prefix in _PREFIXES]:
         return True
-    for one, other in _SUFFIXES:
-        stems = {quoted[0].removesuffix(one), quoted[0].removesuffix(other)}
-        if {source[0].removesuffix(one), source[0].removesuffix(other)} & stems:
+    for ending, other_ending in _SUFFIXES:
+        stems = {quoted[0].removesuffix(ending), quoted[0].removesuffix(other_ending)}
+        if {
+            source[0].removesuffix(ending),
+            source[0].removesuffix(other_ending),
+        } & stems:
             return quoted[0] != source[0]
     return False
 

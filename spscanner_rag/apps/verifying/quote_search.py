@@ -129,16 +129,16 @@ def _match_around(
     differences: list[Difference] = []
     at = anchor.end
     for place in range(longest + 1, len(parts)):
-        found = _near_part(parts[place], document, at, at + MOST_LEFT_OUT)
-        if found is not None:
-            placed[place] = found
-            at = found.end
+        near_part = _near_part(parts[place], document, at, at + MOST_LEFT_OUT)
+        if near_part is not None:
+            placed[place] = near_part
+            at = near_part.end
     at = anchor.start
     for place in range(longest - 1, -1, -1):
-        found = _near_part(parts[place], document, at - MOST_LEFT_OUT, at)
-        if found is not None:
-            placed[place] = found
-            at = found.start
+        near_part = _near_part(parts[place], document, at - MOST_LEFT_OUT, at)
+        if near_part is not None:
+            placed[place] = near_part
+            at = near_part.start
     changed = 0
     for place, part in enumerate(parts):
         alignment = placed.get(place)

@@ -153,7 +153,9 @@ class Verification:
             raise ValueError(
                 f"status: got {sorted(unknown)}; expected some of {', '.join(MEANINGS)}"
             )
-        return tuple(one for one in self.statements if one.status in statuses)
+        return tuple(
+            statement for statement in self.statements if statement.status in statuses
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the documents' texts, for JSON."""

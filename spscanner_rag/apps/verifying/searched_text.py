@@ -74,8 +74,8 @@ class SearchedText:
         starts = starts[(starts >= 0) & (starts + len(quote) <= len(self.numbers))]
         for at, number in enumerate(quote):
             starts = starts[self.numbers[starts + at] == number]
-        found: list[int] = starts[:MOST_PLACES].tolist()
-        return found
+        first_places: list[int] = starts[:MOST_PLACES].tolist()
+        return first_places
 
     def near(self, quote: NDArray[np.int64]) -> list[Alignment]:
         """Stretches like a quote, (words,), the nearest first; none that is not near.
@@ -92,10 +92,10 @@ class SearchedText:
             alignment = align(quote, self.numbers[start:stop])
             if alignment.distance > most_changed:
                 continue
-            kept = np.ones(len(quote), bool)
+            unchanged = np.ones(len(quote), bool)
             for change in alignment.changes:
-                kept[change.quote_start : change.quote_end] = False
-            if weights[kept].sum() >= _LEAST_WEIGHT_FOUND * weights.sum():
+                unchanged[change.quote_start : change.quote_end] = False
+            if weights[unchanged].sum() >= _LEAST_WEIGHT_FOUND * weights.sum():
                 alignments.append(shifted(alignment, start))
         return sorted(alignments, key=lambda alignment: alignment.distance)
 
@@ -121,10 +121,10 @@ class SearchedText:
                 votes += (
                     np.minimum(np.bincount(bins, minlength=n_bins), 1) * (weights[at])
                 )
-        both = votes[:-1] + votes[1:]
-        best = np.argsort(-both, kind="stable")[:_MOST_CANDIDATES]
+        neighbours = votes[:-1] + votes[1:]
+        best = np.argsort(-neighbours, kind="stable")[:_MOST_CANDIDATES]
         windows = []
-        enough = both[best] >= _LEAST_WEIGHT_VOTED * weights.sum()
+        enough = neighbours[best] >= _LEAST_WEIGHT_VOTED * weights.sum()
         for place in best[enough].tolist():
             start = place * width - len(quote)
             stop = start + 2 * width + len(quote) + width

@@ -67,7 +67,7 @@ def test_records_of_documents(tmp_path: Path) -> None:
         assert places == [f"recall_by_position@10@{1 if record.qid == 'q0' else 5}"]
         assert not record.metrics.keys() & {"documents_read", "document_mrr"}
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
-    assert [Record.read(line) for line in lines] == records
+    assert [Record.from_line(line) for line in lines] == records
 
 
 def test_a_killed_run_resumes_and_progress_counts_what_is_known(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_record_is_what_its_line_says() -> None:
         ranking={"d2": 0.5, "d1": 0.25},
     )
     line = json.dumps(record.as_dict())
-    read = Record.read(line)
+    read = Record.from_line(line)
     assert read == record
     assert list(read.ranking or ()) == ["d2", "d1"]
     assert not any(name in line for name in ("null", "highest", "bins"))
@@ -71,7 +71,7 @@ GOOD = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}).as_dict()
 def test_damaged_records_are_told_by_file_and_line(
     tmp_path: Path, line: str, message: str
 ) -> None:
-    RecordFile(tmp_path, {"seed": 0}).add([Record.read(json.dumps(GOOD))])
+    RecordFile(tmp_path, {"seed": 0}).add([Record.from_line(json.dumps(GOOD))])
     path = tmp_path / "records.jsonl"
     with path.open("a", encoding="utf-8") as file:
         file.write(line + "\n")
@@ -89,7 +89,7 @@ DIGEST, OTHER = "ab" * 32, "cd" * 32
 
 def begin(folder: Path, arguments: dict[str, Any]) -> None:
     """A run with one stored record."""
-    RecordFile(folder, arguments).add([Record.read(json.dumps(GOOD))])
+    RecordFile(folder, arguments).add([Record.from_line(json.dumps(GOOD))])
 
 
 def refusal(folder: Path, arguments: dict[str, Any]) -> str:

@@ -57,7 +57,7 @@ def test_a_value_that_is_too_long_can_be_skipped() -> None:
     keys = stream.keys()
     assert next(keys) == "a"
     with pytest.raises(TooLongError, match="more than 1,000 characters"):
-        stream.value(most=1000)
+        stream.value(n_characters=1000)
     stream.skip()
     assert next(keys) == "b"
     assert stream.value() == 1

@@ -90,8 +90,10 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
                         ),
                     )
                 else:
-                    read = load(before, (source + taps - 1) * channels + c)
-                    value = total(value, product(load(weight, i * channels + c), read))
+                    earlier = load(before, (source + taps - 1) * channels + c)
+                    value = total(
+                        value, product(load(weight, i * channels + c), earlier)
+                    )
             store(out, token * channels + c, silu_of(value))
         for c in range(vectors, channels):
             number = bias[c]
@@ -166,14 +168,14 @@ def norm_rows(x, weight, epsilon, out, first, last):
     """RMS norm of the rows ``first`` to ``last`` of ``x``, (rows, size)."""
     size = len(weight)
     for row in range(first, last):
-        read = x[row]
-        written = out[row]
+        numbers = x[row]
+        normed = out[row]
         squares = _ZERO
         for c in range(size):
-            squares += as_float32(read[c]) * as_float32(read[c])
+            squares += as_float32(numbers[c]) * as_float32(numbers[c])
         scale = np.float32(_ONE / np.sqrt(squares / np.float32(size) + epsilon))
         for c in range(size):
-            written[c] = as_kind_of(out, as_float32(read[c]) * scale * weight[c])
+            normed[c] = as_kind_of(out, as_float32(numbers[c]) * scale * weight[c])
 
 
 @compiled(CONTRACT, inline="always")
@@ -276,7 +278,7 @@ def scan_heads(
     _, headdim, d_state = state.shape
     width = rounded(headdim, LANES)
     rows = rounded(d_state, ROWS)
-    whole = headdim - headdim % LANES
+    vectors = headdim - headdim % LANES
     # the states: headdim is innermost
     h = np.zeros((last - first, rows, width), np.float32)
     # the product that each head's state still lacks
@@ -301,7 +303,7 @@ def scan_heads(
                     _interleave(
                         B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t
                     )
-            own = h[head - first].reshape(-1)
+            head_state = h[head - first].reshape(-1)
             begin = 0
             while begin < count:  # tokens that are read together
                 factor = ahead[head - first] * decay[start + begin, head]
@@ -318,15 +320,15 @@ def scan_heads(
                     step = np.float32(dt[start + t, head] / products[t])
                     x_at = (start + t) * x_stride + head * headdim
                     to = t * width
-                    for p in range(0, whole, LANES):
+                    for p in range(0, vectors, LANES):
                         store(driven, to + p, product(load(x, x_at + p), spread(step)))
-                    for p in range(whole, headdim):
+                    for p in range(vectors, headdim):
                         driven[to + p] = as_float32(x[x_at + p]) * step
                 for n in range(0, rows, ROWS):
                     pair = (n * BLOCK_TOKENS + begin * ROWS) * 2
                     for p in range(0, width, LANES):
                         sweep_part(
-                            own,
+                            head_state,
                             n * width + p,
                             width,
                             factor,
@@ -346,7 +348,7 @@ def scan_heads(
                 from_y = t * width
                 to = ((start + t) * heads + head) * headdim
                 skip_at = head * headdim
-                for p in range(0, whole, LANES):
+                for p in range(0, vectors, LANES):
                     skipped = product(load(x, x_at + p), load(skip, skip_at + p))
                     store(
                         out,
@@ -355,7 +357,7 @@ def scan_heads(
                             product(load(y, from_y + p), spread(products[t])), skipped
                         ),
                     )
-                for p in range(whole, headdim):
+                for p in range(vectors, headdim):
                     skipped = as_float32(x[x_at + p]) * skip[head, p]
                     number = y[from_y + p] * products[t] + skipped
                     out[start + t, head, p] = as_kind_of(out, number)

@@ -171,7 +171,7 @@ def spread(typing, number):
 def _arithmetic(instruction, flags=()):
     """An instruction on two vectors, number by number."""
 
-    def apply(typing, one, other):
+    def apply(typing, left, right):
         def code(context, builder, signature, arguments):
             return getattr(builder, instruction)(*arguments, flags=flags)
 
@@ -187,16 +187,16 @@ quotient = _arithmetic("fdiv")
 
 
 @intrinsic
-def between(typing, value, least, most):
-    """The numbers of a vector, clipped to ``least`` and ``most``.
+def between(typing, value, lowest, highest):
+    """The numbers of a vector, clipped to ``lowest`` and ``highest``.
 
     NaN stays.
     """
 
     def code(context, builder, signature, arguments):
-        value, least, most = arguments
-        value = builder.select(builder.fcmp_ordered("<", value, least), least, value)
-        return builder.select(builder.fcmp_ordered(">", value, most), most, value)
+        value, lowest, highest = arguments
+        value = builder.select(builder.fcmp_ordered("<", value, lowest), lowest, value)
+        return builder.select(builder.fcmp_ordered(">", value, highest), highest, value)
 
     return vector(vector, vector, vector), code
 
@@ -223,16 +223,16 @@ def _spread(builder, number):
 
 
 @intrinsic
-def flushed(typing, one, least):
+def flushed(typing, numbers, least):
     """A vector whose numbers nearer to 0 than a float32 number are set to 0."""
 
     def code(context, builder, signature, arguments):
-        one = arguments[0]
+        numbers = arguments[0]
         least = _spread(builder, arguments[1])
-        above = builder.fcmp_ordered(">", one, least)
-        below = builder.fcmp_ordered("<", one, builder.fneg(least))
+        above = builder.fcmp_ordered(">", numbers, least)
+        below = builder.fcmp_ordered("<", numbers, builder.fneg(least))
         return builder.select(
-            builder.or_(above, below), one, ir.Constant(_VECTOR, None)
+            builder.or_(above, below), numbers, ir.Constant(_VECTOR, None)
         )
 
     return vector(vector, types.float32), code

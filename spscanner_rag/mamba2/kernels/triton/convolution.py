@@ -38,7 +38,7 @@ def _convolve_kernel(
     in_channels = (channel < channels)[None, :]
     total = tl.zeros((TOKENS, CHANNELS), dtype=tl.float32)
     if PACKED:
-        own = tl.load(
+        sequence_of_token = tl.load(
             sequence_index + row * tokens + token, mask=token < tokens, other=0
         )
     for tap in tl.static_range(WIDTH):
@@ -46,11 +46,11 @@ def _convolve_kernel(
         inside = (source >= 0) & (source < tokens)
         before = (source < 0) & (token < tokens)
         if PACKED:
-            theirs = tl.load(
+            sequence_of_source = tl.load(
                 sequence_index + row * tokens + source, mask=inside, other=0
             )
-            inside = inside & (theirs == own)
-            before = before & (own == 0)
+            inside = inside & (sequence_of_source == sequence_of_token)
+            before = before & (sequence_of_token == 0)
         here = (
             row * inputs_batch_stride
             + source.to(tl.int64)[:, None] * inputs_token_stride

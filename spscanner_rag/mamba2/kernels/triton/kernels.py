@@ -105,12 +105,12 @@ class MambaKernels(Kernels):
         Raises ``ValueError`` for more than `most_tokens`.
         """
         x, dt, dt_bias, A, B, C, D = operands
-        most = self.most_tokens(config)
-        if x.shape[0] * x.shape[1] > most:
+        n_most = self.most_tokens(config)
+        if x.shape[0] * x.shape[1] > n_most:
             raise ValueError(
                 f"{x.shape[0] * x.shape[1]:,} tokens in one pass; expected at most"
-                f" {most:,}, beyond which mamba-ssm's kernels give wrong numbers: use a"
-                " smaller segment_tokens"
+                f" {n_most:,}, beyond which mamba-ssm's kernels give wrong numbers: use"
+                " a smaller segment_tokens"
             )
         with _launching, _exact_products(x.dtype):
             y, final_state = self._operators.mamba_chunk_scan_combined(
@@ -217,13 +217,13 @@ def _require_versions() -> None:
         if module not in sys.modules and importlib.util.find_spec(module) is None:
             raise ImportError(f"{package} is not installed; {INSTALL_TRITON}")
     try:
-        found = version("mamba-ssm")
+        installed = version("mamba-ssm")
     except PackageNotFoundError:
-        found = "unknown"
-    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
+        installed = "unknown"
+    numbers = tuple(int(part) for part in installed.split(".")[:2] if part.isdecimal())
     if numbers < (2, 3):
         raise ImportError(
-            f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL_TRITON}"
+            f"mamba-ssm is {installed}; expected 2.3 or later; {INSTALL_TRITON}"
         )
     import triton
 
