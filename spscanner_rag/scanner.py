@@ -30,7 +30,7 @@ from spscanner_rag.scan.devices import (
 )
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.options import check_options
-from spscanner_rag.scan.pipeline import Pipeline, check_text
+from spscanner_rag.scan.pipeline import Pipeline, check_text, warn_of_path
 from spscanner_rag.scan.prepared_arrays import (
     indexed_from_arrays,
     preparation_of,
@@ -311,7 +311,7 @@ class Scanner(Scorer):
         The bell rang at noon.
         """
         if not isinstance(text, StructuredText):
-            check_text(text)
+            warn_of_path(check_text(text))
         return self.reading.prepare(text, units, Meter(progress, cancelled))
 
     def scan(
@@ -594,6 +594,11 @@ class Scanner(Scorer):
         if self.reading.sentence_scan is None:
             refuse_share(checked, self.checkpoint.source)
         return checked
+
+    @property
+    def keeps_texts(self) -> bool:
+        """True: what `prepare` returned takes less time, above all with an encoder."""
+        return True
 
     @property
     def prepares_for(self) -> object:

@@ -495,7 +495,10 @@ class Scorer(ABC):
 
     @property
     def keeps_texts(self) -> bool:
-        """True if a later question on a text takes less time, as something is kept."""
+        """True if a later question on a text takes less time, as something is kept.
+
+        It is kept by the scorer, or in what `prepare` returned.
+        """
         return False
 
     @property

@@ -44,7 +44,7 @@ def annotate(
     ),
     workers: int = option(8, "Documents processed at the same time.", lowest=1),
     spending: SpendingOptions,
-    progress: bool = PROGRESS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Label which sentences answer the questions of files, and check the labels."""
     from spscanner_lab.annotation.annotating import AnnotationModels

@@ -22,7 +22,7 @@ ENDED_EARLY = 3
 
 @contextmanager
 def run_progress(
-    visible: bool, kind_of_items: str
+    visible: bool | None, kind_of_items: str
 ) -> "Iterator[Callable[[int, int, Budget], None]]":
     """Show a bar of the items done, with examples, requests and cost."""
     from rich.progress import TextColumn

@@ -85,7 +85,7 @@ def synthesize(
     ),
     workers: int = option(8, "Sub-documents processed at the same time.", lowest=1),
     spending: SpendingOptions,
-    progress: bool = PROGRESS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_lab.synthesis import making

@@ -36,6 +36,11 @@ class Chart:
     bottom = 44
 
     @property
+    def shows_something(self) -> bool:
+        """Whether a setting has a share at a tick."""
+        return any(any(shares) for shares in self.series)
+
+    @property
     def highest(self) -> float:
         """The share at the top edge: the largest value, rounded up to a fifth."""
         largest = 0.05
@@ -70,12 +75,12 @@ class Chart:
 
 
 def charts_of(result: EvaluationResult) -> list[Chart]:
-    """The charts of recall.
+    """The charts of recall that have something to show.
 
     They show each setting by cut-off, tokens, place of the evidence and length of the
-    document.
+    document. A run of whole documents has no tokens to choose, for example.
     """
-    return [
+    charts = [
         _chart(result, "Recall at k", "best k units", "recall", result.cutoffs),
         _chart(
             result,
@@ -99,6 +104,7 @@ def charts_of(result: EvaluationResult) -> list[Chart]:
             _ticks(result, "recall_by_length"),
         ),
     ]
+    return [chart for chart in charts if chart.shows_something]
 
 
 def _ticks(result: EvaluationResult, metric: str) -> list[int]:

@@ -7,7 +7,7 @@ from spscanner_lab.evaluation.result_tables import paired_tests, table_of
 from spscanner_lab.evaluation.rows import Difference, ResultRow
 from spscanner_lab.evaluation.statistics import AVERAGES
 from spscanner_lab.evaluation.tables import Table
-from spscanner_lab.evaluation.verdicts import CHANCE
+from spscanner_lab.evaluation.verdicts import CHANCE, deciding_tests, is_clear
 from spscanner_lab.views.evaluation_charts import charts_of
 from spscanner_lab.views.evaluation_markers import markers_of
 from spscanner_rag.apps.pages.html_page import listed, render
@@ -42,7 +42,8 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
     counts = _counts(result)
     several = len(result.sources) > 1
     by_source = _tables_by_source(result)
-    sentence = first_sentence(tests, label_by_name)
+    decided_by = deciding_tests(result)
+    sentence = first_sentence(decided_by, label_by_name)
     if not result.rows:
         sentence = "Answers to questions whose evidence the data do not say."
     # with one source, the means equal its numbers
@@ -67,10 +68,11 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
         markers=markers,
         by_name=marker_by_name,
         sentence=sentence,
-        measured_by=_measured_by(tests),
+        measured_by=_measured_by(decided_by),
         several_units=len(units) > 1,
         metrics=METRICS,
         chance=CHANCE,
+        is_clear=is_clear,
         reach=_reach(tests),
         listed=listed,
     )
@@ -136,7 +138,7 @@ def _counted(number: int, name: str) -> str:
 def _measured_by(tests: Sequence[Difference]) -> list[str]:
     """The names of the metrics that the first sentence is about."""
     names: dict[str, None] = {}
-    for test in first_tests(tests).values():
+    for test in tests:
         names[METRICS.get(test["metric"], test["metric"])] = None
     return list(names)
 
@@ -151,21 +153,31 @@ def _reach(tests: Sequence[Difference]) -> float:
     return 1.05 * largest
 
 
-def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str]) -> str:
-    """Say who is better, and whether significantly, by each pair's first metric.
+def first_sentence(tests: Sequence[Difference], labels: Mapping[str, str]) -> str:
+    """Say who is better, and whether by more than chance.
 
-    ``labels`` are short names.
+    Parameters
+    ----------
+    tests : sequence of Difference
+        The deciding test of each pair; the first setting is the same in all.
+    labels : mapping of str to str
+        Short names of settings.
+
+    Examples
+    --------
+    >>> first_sentence([], {})
+    'Nothing was compared: there is one retriever.'
     """
-    if not differences:
+    if not tests:
         return "Nothing was compared: there is one retriever."
-    first = differences[0]["first"]
+    first = tests[0]["first"]
     name = _in_prose(labels.get(first, first))
     better = []
     worse = []
     even = []
-    for second, test in first_tests(differences).items():
-        other = _in_prose(labels.get(second, second))
-        if test["p_value"] >= CHANCE:
+    for test in tests:
+        other = _in_prose(labels.get(test["second"], test["second"]))
+        if not is_clear(test):
             even.append(other)
         elif test["difference"] > 0:
             better.append(other)
@@ -183,14 +195,6 @@ def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str])
         pair = f"{name} and {listed(even)}"
         sentences.append(f"{opening} {pair}, the difference may be chance.")
     return " ".join(sentences)
-
-
-def first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:
-    """The first test of each retriever against the first one."""
-    test_by_second: dict[str, Difference] = {}
-    for test in differences:
-        test_by_second.setdefault(test["second"], test)
-    return test_by_second
 
 
 def _in_prose(label: str) -> str:

@@ -1,5 +1,7 @@
 """Turn queries on texts into logits: texts are prepared ahead, and read together."""
 
+import os
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,10 +30,13 @@ from spscanner_rag.scan.reading import Reading, StatisticsOf, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
+from spscanner_rag.text.file_names import looks_like_path
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
+
+_READ_A_FILE = "spscanner_rag.files.read(path), or `spscanner scan` at a terminal"
 
 Window = tuple[int, int]  # its first and last unit
 
@@ -145,7 +150,9 @@ class Pipeline:
         if isinstance(document, PreparedDocument):
             return self._request_on_prepared(query, document)
         if not isinstance(document, StructuredText):
-            return self.request(query, document)
+            request = self.request(query, document)
+            warn_of_path(request.text)
+            return request
         request = self.request(query, document.text)
         units = None
         if document.blocks:
@@ -363,11 +370,29 @@ class Pipeline:
 
 def check_text(text: object) -> str:
     """Return a text, or raise ``TypeError`` if it is not a string."""
+    if isinstance(text, os.PathLike):
+        raise TypeError(
+            f"text: got a path, {os.fspath(text)!r:.200}; expected the text of a"
+            f" document: use {_READ_A_FILE}"
+        )
     if not isinstance(text, str):
         raise TypeError(
             f"text: got {type(text).__name__}; expected a string (decode bytes first)"
         )
     return str(text)
+
+
+def warn_of_path(text: str) -> None:
+    """Warn of a text that looks like the path of a file.
+
+    It is scanned as it is: a document may consist of a file's name.
+    """
+    if looks_like_path(text):
+        warnings.warn(
+            f"text: {text.strip()!r:.200} looks like a path, and is scanned as a text"
+            f" of these few characters; to scan the file, use {_READ_A_FILE}",
+            stacklevel=2,
+        )
 
 
 def _same_text(request: ScanRequest, before: ScanRequest) -> bool:

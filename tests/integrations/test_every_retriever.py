@@ -256,6 +256,7 @@ def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
 @EVERY
 def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
     keeps = (
+        "scanner",
         "bm25",
         "dense",
         "latechunking",

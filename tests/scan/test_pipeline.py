@@ -273,3 +273,19 @@ def test_a_share_needs_a_sentence_scan(tiny_scanner: Scanner) -> None:
     with pytest.raises(ValueError, match="has no sentence scan to choose"):
         tiny_scanner.with_read(0)
     assert tiny_scanner.scan(QUERY, TEXT, read=1).n_tokens
+
+
+def test_a_path_instead_of_a_text_is_said(tiny_scanner: Scanner) -> None:
+    path = "reports/May.pdf"
+    said = r"'reports/May.pdf' looks like a path.*spscanner_rag.files.read"
+    with pytest.warns(UserWarning, match=said):
+        tiny_scanner.scan("Who?", path)
+    with pytest.warns(UserWarning, match=said):
+        tiny_scanner.prepare(path)
+    with pytest.warns(UserWarning, match=said):
+        tiny_scanner.rank("Who?", [path])
+
+
+def test_a_path_object_is_refused(tiny_scanner: Scanner) -> None:
+    with pytest.raises(TypeError, match=r"got a path, 'a\.txt'; .* use spscanner_rag"):
+        tiny_scanner.scan("Who?", Path("a.txt"))  # type: ignore[arg-type]

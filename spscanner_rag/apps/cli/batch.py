@@ -148,7 +148,7 @@ def batch(
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
     cluster: RayOptions,
-    progress: bool = PROGRESS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Scan pairs of a question and a document, or the same questions on each document.
 

@@ -68,7 +68,7 @@ def compare(
         " bundled.",
         "ENCODING",
     ),
-    progress: bool = PROGRESS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 

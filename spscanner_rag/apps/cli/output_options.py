@@ -88,7 +88,7 @@ class OutputOptions:
         self,
         paths: Sequence[str],
         cache: ReadCache | None = None,
-        progress: bool = False,
+        progress: bool | None = False,
         other_inputs: Sequence[str] = (),
     ) -> list[TextFile]:
         """Read files and folders.

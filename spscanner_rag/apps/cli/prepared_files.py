@@ -29,18 +29,22 @@ class PreparedFiles:
     ----------
     scanner : Scanner
     documents : sequence of TextFile
-    progress : bool
-        Whether progress is shown on standard error.
+    progress : bool or None
+        Whether progress is shown on standard error. None: as bars on a terminal, and
+        elsewhere in a line now and then.
     """
 
     def __init__(
-        self, scanner: "Scanner", documents: Sequence[TextFile], progress: bool
+        self,
+        scanner: "Scanner",
+        documents: Sequence[TextFile],
+        progress: bool | None,
     ) -> None:
         self.scanner = scanner
         self.documents = documents
         self._progress = progress
         self._characters = sum(len(document.text) for document in documents)
-        self._is_announced = not progress
+        self._is_announced = progress is False
         self._prepared = self._prepare()
 
     def _prepare(self) -> "list[PreparedDocument]":
@@ -78,7 +82,7 @@ class PreparedFiles:
         from spscanner_rag.apps.pages.terminal import progress_bars
 
         columns = (TextColumn(unit), TimeRemainingColumn())
-        visible = self._progress and total > 0
+        visible = self._progress if total > 0 else False
         with progress_bars(visible, *columns, transient=True) as bars:
             bar = _Bar(bars, bars.add_task(doing, total=total), doing, total)
             yield partial(self._show, bar)

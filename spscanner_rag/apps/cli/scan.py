@@ -109,7 +109,7 @@ def scan(
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
     cache: bool = CACHE,
-    progress: bool = PROGRESS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Show the sentences of documents that answer a question.
 

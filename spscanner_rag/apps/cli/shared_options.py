@@ -1,7 +1,5 @@
 """The options that several commands have."""
 
-import sys
-
 import typer
 
 from spscanner_rag.apps.cli.declaring import argument, option
@@ -43,7 +41,7 @@ CACHE = option(
 PROGRESS = typer.Option(
     None,
     "--progress/--no-progress",
-    help="Show progress on standard error; default: only on a terminal.",
+    help="Show progress on standard error; default: bars on a terminal, and elsewhere"
+    " a line every ten seconds.",
     show_default=False,
-    callback=lambda choice: sys.stderr.isatty() if choice is None else choice,
 )

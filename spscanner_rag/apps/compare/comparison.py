@@ -24,9 +24,10 @@ from spscanner_rag.results.coverage import (
     evidence_sentences,
 )
 from spscanner_rag.scorers import (
+    PreparedText,
     Scorer,
     check_query,
-    score_batch,
+    score_prepared_batch,
     words_together,
 )
 from spscanner_rag.text.block_segmentation import segment_blocks
@@ -37,6 +38,8 @@ from spscanner_rag.text.units import Unit
 MOST_PICKS = 500  # the most picks of one retriever, so that a comparison stays readable
 MOST_RETRIEVERS = 8  # the most retrievers side by side
 WARM_UP = "This sentence is read before the clock starts."
+NEXT_QUESTION = "What else is said about this?"
+"""What a retriever is asked next, as another question on the same text."""
 
 
 def compare(
@@ -274,36 +277,44 @@ def _ask(
         )
         collection = words_together(scorer, units_of_all)
     # so that loading and compiling at first use is not timed
-    _timed(scorer, query, TextFile("", WARM_UP), None)
+    _timed(scorer, query, _prepared(scorer, TextFile("", WARM_UP)), None)
     results: list[ScanResult] = []
     all_seconds: list[float] = []
     all_seconds_again: list[float] = []
     for document in documents:
         started()
-        units, logits, seconds = _timed(scorer, query, document, collection)
+        began = time.perf_counter()
+        prepared = _prepared(scorer, document)
+        preparing = time.perf_counter() - began
+        logits, scoring = _timed(scorer, query, prepared, collection)
+        seconds = preparing + scoring
         seconds_again = seconds
         if scorer.keeps_texts:
-            _, _, seconds_again = _timed(scorer, query, document, collection)
-        results.append(ScanResult(query, document.text, *Spans.of(units), logits))
+            _, seconds_again = _timed(scorer, NEXT_QUESTION, prepared, collection)
+        spans = Spans.of(prepared.units)
+        results.append(ScanResult(query, document.text, *spans, logits))
         all_seconds.append(seconds)
         all_seconds_again.append(seconds_again)
     best = select_together(documents, results, Selection(top_k=number, order="score"))
     return list(map(_Answer, best, all_seconds, all_seconds_again))
 
 
-def _timed(
-    scorer: Scorer, query: str, document: TextFile, collection: CollectionIndex | None
-) -> tuple[list[Unit], NDArray[np.float32], float]:
-    """The units of a document and their logits.
-
-    It also has the seconds for cutting and scoring.
-    """
-    began = time.perf_counter()
+def _prepared(scorer: Scorer, document: TextFile) -> PreparedText:
+    """A document as the scorer keeps it between questions."""
     units = scorer.units_of(document.text, document.blocks)
-    (scores,) = score_batch(
-        scorer, [(query, document.text, units)], collection=collection
-    )
-    return units, scores.logits, time.perf_counter() - began
+    return scorer.prepare(document.text, units=units)
+
+
+def _timed(
+    scorer: Scorer,
+    query: str,
+    prepared: PreparedText,
+    collection: CollectionIndex | None,
+) -> tuple[NDArray[np.float32], float]:
+    """The logits of a prepared document, and the seconds for scoring it."""
+    began = time.perf_counter()
+    (scores,) = score_prepared_batch(scorer, query, [prepared], collection=collection)
+    return scores.logits, time.perf_counter() - began
 
 
 def _comparison(

@@ -133,7 +133,7 @@ def _print_evidence_sentence(
 
 @contextmanager
 def retriever_progress(
-    visible: bool, turns: int, stream: TextIO | None = None
+    visible: bool | None, turns: int, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Show which retriever is running.
 

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import TextIO, TypeVar
+from time import monotonic
+from typing import Any, TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -35,6 +37,8 @@ from spscanner_rag.text.escaping import encodable, one_line
 
 T = TypeVar("T")
 
+SECONDS_BETWEEN_LINES = 10.0  # of progress in a file or a pipe
+
 
 def open_console(stream: TextIO) -> Console:
     """Return a console on ``stream`` that prints every string literally."""
@@ -51,8 +55,9 @@ def progress_bars(
 
     They have ``further`` columns (default: the remaining time).
 
-    They are shown on standard error, by default (None) only if it is a terminal, which
-    clears them at the end if they are ``transient``.
+    They are shown on standard error, which clears them at the end if they are
+    ``transient`` and it is a terminal. By default (None), a file or a pipe gets a plain
+    line now and then instead, so that a long run is not silent.
     """
     console = open_console(stream or sys.stderr)
     name = TextColumn("{task.description}", markup=False)
@@ -64,12 +69,40 @@ def progress_bars(
     )
     at_terminal = console.is_terminal
     shown = at_terminal if visible is None else visible
-    return Progress(
+    kind = Progress
+    if visible is None and not at_terminal:
+        kind = _ProgressInLines
+    return kind(
         *columns,
         console=console,
         disable=not shown,
         transient=transient and at_terminal,
     )
+
+
+class _ProgressInLines(Progress):
+    """Bars that are not shown: a line says how far the work is, every ten seconds."""
+
+    _told_at: float | None = None
+
+    def add_task(self, *arguments: Any, **fields: Any) -> TaskID:  # noqa: ANN401
+        """Add a bar; the first one starts the clock."""
+        if self._told_at is None:
+            self._told_at = monotonic()
+        return super().add_task(*arguments, **fields)
+
+    def update(self, task_id: TaskID, *arguments: Any, **fields: Any) -> None:  # noqa: ANN401
+        """Update a bar, and write a line if the last one is old."""
+        super().update(task_id, *arguments, **fields)
+        now = monotonic()
+        if self._told_at is None or now - self._told_at < SECONDS_BETWEEN_LINES:
+            return
+        self._told_at = now
+        task = next(task for task in self.tasks if task.id == task_id)
+        line = f"{task.description}: {task.completed:,.0f}"
+        if task.total is not None:
+            line += f" of {task.total:,.0f}"
+        self.console.print(line_of(self.console, line), soft_wrap=True)
 
 
 def new_bar(bars: Progress, description: str) -> Callable[..., None]:
@@ -206,7 +239,7 @@ def print_sentence(
 
 @contextmanager
 def page_progress(
-    visible: bool, stream: TextIO | None = None
+    visible: bool | None, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], TokensRead]]:
     """Within the block, show page bars.
 

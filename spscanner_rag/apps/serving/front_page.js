@@ -3,8 +3,9 @@
   const $ = (id) => document.getElementById(id);
   const [form, query, text, file, state, trouble] = ["ask", "query", "text", "file", "state", "trouble"].map($);
   const [go, stop, progress, source, shown, named] = ["go", "stop", "progress", "source", "shown", "named"].map($);
+  const MOST_FILES = 50; // as the server's
   const LARGEST = 12 * 2 ** 20; // base64 adds a third, and a body has at most 16 MiB
-  let chosen = null; // the dropped or chosen file; without one, the text is searched
+  let chosen = []; // the dropped or chosen files; without one, the text is searched
   let reading = null; // the running request
   let preparing = null; // the request that reads the document before a question is asked
   let pause = null; // the timer after which a typed text is prepared
@@ -19,20 +20,28 @@
 
   function name_source() {
     const size = text.value.length;
-    named.textContent = chosen ? chosen.name : size ? `pasted text, ${number(size)} characters` : "none yet";
-    text.hidden = chosen !== null;
+    const names = chosen.map((one) => one.name).join(", ");
+    const several = chosen.length > 1 ? `${chosen.length} files: ${names}` : names;
+    named.textContent = several || (size ? `pasted text, ${number(size)} characters` : "none yet");
+    text.hidden = chosen.length > 0;
   }
 
-  function choose(one) {
+  function choose(files) {
     complain("");
-    if (one && one.size > LARGEST) {
-      complain(`${one.name} has ${number(Math.ceil(one.size / 2 ** 20))} MiB; expected at most 12 MiB: use spscanner scan`);
+    if (files.length > MOST_FILES) {
+      complain(`${number(files.length)} files were chosen; expected at most ${MOST_FILES}: use spscanner scan with a folder`);
       return;
     }
-    chosen = one ?? null;
+    const size = files.reduce((sum, one) => sum + one.size, 0);
+    if (size > LARGEST) {
+      const whole = files.length > 1 ? `${files.length} files have` : `${files[0].name} has`;
+      complain(`${whole} ${number(Math.ceil(size / 2 ** 20))} MiB; expected at most 12 MiB: use spscanner scan`);
+      return;
+    }
+    chosen = files;
     name_source();
     prepare();
-    if (one) query.focus();
+    if (files.length) query.focus();
   }
 
   const base64 = (one) =>
@@ -79,7 +88,9 @@
   }
 
   async function send(route, body, signal) {
-    if (chosen) Object.assign(body, { file: await base64(chosen), name: chosen.name.slice(-300) });
+    const named_file = async (one) => ({ file: await base64(one), name: one.name.slice(-300) });
+    if (chosen.length > 1) body.files = await Promise.all(chosen.map(named_file));
+    else if (chosen.length) Object.assign(body, await named_file(chosen[0]));
     else body.text = text.value;
     const headers = { "content-type": "application/json" };
     if ($("token")) headers.authorization = `Bearer ${$("token").value}`;
@@ -91,7 +102,7 @@
     clearTimeout(pause);
     preparing?.abort();
     preparing = null;
-    if ((!chosen && !text.value.trim()) || $("token")?.value === "") return;
+    if ((!chosen.length && !text.value.trim()) || $("token")?.value === "") return;
     const own = (preparing = new AbortController());
     const say = (message) => own === preparing && !reading && (state.textContent = message);
     say("The document is being read");
@@ -123,9 +134,9 @@
     complain("");
     if (reading) return;
     if (!query.value.trim()) return complain("The question is empty.");
-    if (!chosen && !text.value.trim()) {
+    if (!chosen.length && !text.value.trim()) {
       source.open = true;
-      return complain("There is no document yet: paste a text, or choose a file.");
+      return complain("There is no document yet: paste a text, choose files, or try the example.");
     }
     clearTimeout(pause);
     reading = new AbortController();
@@ -157,11 +168,21 @@
     clearTimeout(pause);
     pause = setTimeout(prepare, 700);
   });
-  file.addEventListener("change", () => choose(file.files[0]));
+  file.addEventListener("change", () => choose([...file.files]));
   $("clear").addEventListener("click", () => {
     text.value = file.value = "";
-    choose(null);
+    choose([]);
     text.focus();
+  });
+
+  $("example").addEventListener("click", () => {
+    const example = $("example-text");
+    file.value = "";
+    chosen = [];
+    text.value = example.content.textContent.trim();
+    query.value = example.dataset.question;
+    name_source();
+    form.requestSubmit();
   });
 
   const dragged = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
@@ -176,7 +197,7 @@
     form.classList.remove("dropping");
     if (!dragged(event)) return;
     event.preventDefault();
-    choose(event.dataTransfer.files[0]);
+    choose([...event.dataTransfer.files]);
   });
   name_source();
 })();

@@ -16,7 +16,8 @@ async def json_answer(make_content: Callable[[], Any]) -> Response:
     return Response(encoded, media_type="application/json")
 
 
-def check_one_of(names: str, first: object, second: object) -> None:
-    """Raise ``RefusedError`` 422 unless exactly one of two fields has a value."""
-    if (first is None) == (second is None):
-        raise RefusedError(422, f"got both or neither of {names}; expected one of them")
+def check_one_of(names: str, *values: object) -> None:
+    """Raise ``RefusedError`` 422 unless exactly one of several fields has a value."""
+    present = [value for value in values if value is not None]
+    if len(present) != 1:
+        raise RefusedError(422, f"got {len(present)} of {names}; expected one of them")

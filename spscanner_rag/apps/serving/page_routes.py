@@ -20,17 +20,32 @@ from spscanner_rag.apps.serving.json_answers import check_one_of
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.progress_lines import read_in_lines
 from spscanner_rag.apps.serving.reading_queue import characters_of
-from spscanner_rag.apps.serving.schemas import DocumentBody, Page
+from spscanner_rag.apps.serving.schemas import DocumentBody, NamedFile, Page
 from spscanner_rag.apps.serving.service import PageDocument, Service
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.formats import accepted_files, formats_in_words
 from spscanner_rag.files.readers.pdf_pictures import Picture, pictures_of
 from spscanner_rag.files.reading import read_bytes
 from spscanner_rag.results import ScanResult, Selection
+from spscanner_rag.scan.requests import ScanRequest
 from spscanner_rag.text.escaping import one_line
 from spscanner_rag.text.units import Unit
 
 PASTED = "pasted text"
+
+EXAMPLE_QUESTION = "How many vacation days do I get?"
+EXAMPLE_TEXT = """The handbook of the harbour office
+
+New colleagues get a badge and a locker on their first morning. The kitchen on the \
+second floor is cleaned every evening. Bicycles may be left in the yard.
+
+Everyone who works full time is entitled to twenty-seven days of paid annual leave. \
+Two of them are taken between Christmas and New Year, when the office is closed. \
+What is left in March is lost.
+
+Illness is reported to the team leader before nine. Travel is booked through the \
+office in Leeds. Laptops are replaced after four years."""
+"""A document and a question for who wants to see what the page does."""
 
 _BYTES_EACH = 300  # memory of a unit or a block without its text
 
@@ -48,6 +63,8 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         needs_token=needs_token,
         formats=formats_in_words(),
         accepted_files=accepted_files(),
+        example_text=EXAMPLE_TEXT,
+        example_question=EXAMPLE_QUESTION,
     )
     headers = {
         "content-security-policy": "frame-ancestors 'none'",
@@ -60,20 +77,25 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 
     @routes.post("/v1/prepare", status_code=204)
     async def prepare(body: DocumentBody, request: Request) -> Response:
-        document, units = await _page_document(service, body, request)
-        await service.prepare(document.text, units, request)
+        for document, units in await _page_documents(service, body, request):
+            await service.prepare(document.text, units, request)
         return Response(status_code=204)
 
     @routes.post("/v1/page", response_model=None)
     async def page(body: Page, request: Request) -> StreamingResponse:
-        document, units = await _page_document(service, body, request)
-        service.check_size([characters_of(document.text, units)], len(body.query))
-        scan_request = service.checked(body.query, document.text, units)
+        pairs = await _page_documents(service, body, request)
+        sizes: list[int] = []
+        scan_requests: list[ScanRequest] = []
+        for document, units in pairs:
+            sizes.append(characters_of(document.text, units))
+            scan_requests.append(service.checked(body.query, document.text, units))
+        service.check_size(sizes, len(body.query))
+        documents = [document for document, _ in pairs]
 
         async def describe(results: list[ScanResult]) -> dict[str, Any]:
-            return {"page": await _rendered(service, body, document, results, request)}
+            return {"page": await _rendered(service, body, documents, results, request)}
 
-        return await read_in_lines(service, [scan_request], request, describe)
+        return await read_in_lines(service, scan_requests, request, describe)
 
     return routes
 
@@ -81,12 +103,12 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 async def _rendered(
     service: Service,
     body: Page,
-    document: TextFile,
+    documents: Sequence[TextFile],
     results: list[ScanResult],
     request: Request,
 ) -> str:
     selection = Selection(top_k=body.top_k, order="score")
-    (scanned,) = select_together([document], results, selection)
+    scanned = select_together(documents, results, selection)
     pictures: list[Picture] = []
     with suppress(RefusedError):  # an answer without pictures is still useful
         pictures = await service.work(request, partial(_pictures, body, scanned))
@@ -94,23 +116,38 @@ async def _rendered(
         render_report,
         body.query,
         service.scanner.checkpoint.source,
-        [scanned],
+        scanned,
         pictures=pictures,
         inside=True,
     )
     return await asyncio.to_thread(make_page)
 
 
-async def _page_document(
+async def _page_documents(
     service: Service, body: DocumentBody, request: Request
+) -> list[PageDocument]:
+    """The documents and their units, from earlier requests if they were kept."""
+    check_one_of("text, file and files", body.text, body.file, body.files)
+    sources: list[NamedFile | str] = list(body.files or [])
+    if body.text is not None:
+        sources = [body.text]
+    if body.file is not None:
+        sources = [NamedFile(file=body.file, name=body.name)]
+    documents: list[PageDocument] = []
+    for source in sources:
+        documents.append(await _page_document(service, source, request))
+    service.check_size([characters_of(doc.text, units) for doc, units in documents])
+    return documents
+
+
+async def _page_document(
+    service: Service, source: NamedFile | str, request: Request
 ) -> PageDocument:
-    """The document and its units, from an earlier request if they were kept."""
-    check_one_of("text and file", body.text, body.file)
-    key = await _key_of(service, body, request)
+    key = await service.work(request, lambda _: _digest(source))
     kept_document = service.documents.get(key)
     if kept_document is not None:
         return kept_document
-    document = await service.work(request, partial(_read_document, body))
+    document = await service.work(request, partial(_read_document, source))
     service.check_size([len(document.text)])
     cut = partial(_cut, service, document)
     units = await service.work(request, cut, service.cutter)
@@ -121,10 +158,6 @@ async def _page_document(
     return document, units
 
 
-async def _key_of(service: Service, body: DocumentBody, request: Request) -> str:
-    return await service.work(request, lambda _: _digest(body))
-
-
 def _bytes_of(document: TextFile) -> int:
     size = 8 * len(document.text) + _BYTES_EACH * len(document.blocks)
     if document.words is not None:
@@ -132,19 +165,21 @@ def _bytes_of(document: TextFile) -> int:
     return size
 
 
-def _digest(body: DocumentBody) -> str:
-    digests: list[bytes] = []
-    for part in (body.name, body.file, body.text):
-        digests.append(sha256((part or "").encode()).digest())
+def _digest(source: NamedFile | str) -> str:
+    parts = ("text", source)
+    if not isinstance(source, str):
+        parts = (f"file {source.name}", source.file)
+    digests = [sha256(part.encode()).digest() for part in parts]
     return sha256(b"".join(digests)).hexdigest()
 
 
-def _read_document(body: DocumentBody, check: Callable[[], None]) -> TextFile:
-    if body.file is None:
-        return TextFile(PASTED, body.text or "")
+def _read_document(source: NamedFile | str, check: Callable[[], None]) -> TextFile:
+    """A pasted text, or what a file holds; ``RefusedError`` if it cannot be read."""
+    if isinstance(source, str):
+        return TextFile(PASTED, source)
     try:
-        data = base64.b64decode(body.file, validate=True)
-        return read_bytes(body.name or "document", data, check=check)
+        data = base64.b64decode(source.file, validate=True)
+        return read_bytes(source.name or "document", data, check=check)
     except binascii.Error as error:
         raise RefusedError(422, f"file: not base64 ({error}); encode it") from None
     except (ValueError, ImportError) as error:
@@ -161,10 +196,11 @@ def _cut(
 
 
 def _pictures(
-    body: Page, scanned: ScannedDocument, check: Callable[[], None]
+    body: Page, scanned: Sequence[ScannedDocument], check: Callable[[], None]
 ) -> list[Picture]:
-    document = scanned.document
+    """The pages of a PDF with its picks; none if there are several documents."""
+    document = scanned[0].document
     if document.words is None or body.file is None:
         return []
-    boxes = [document.boxes(pick.start, pick.end) for pick in scanned.picks]
+    boxes = [document.boxes(pick.start, pick.end) for pick in scanned[0].picks]
     return pictures_of(base64.b64decode(body.file), boxes, check)

@@ -99,16 +99,32 @@ class Scan(OwnBody, SelectionFields):
     stream: bool = False  # lines of JSON: progress, then the result
 
 
+FileName = Annotated[str, Field(max_length=300)]
+
+MOST_FILES = 50  # of one question on the page
+
+
+class NamedFile(Body):
+    """A file in base64, with its name."""
+
+    file: str
+    name: FileName = ""
+
+
 class DocumentBody(OwnBody):
-    """Body of ``/v1/prepare``: a text, or a file in base64 with its name."""
+    """Body of ``/v1/prepare``: a text, a file with its name, or several such files."""
 
     text: str | None = None
     file: str | None = None
-    name: Annotated[str, Field(max_length=300)] = ""
+    name: FileName = ""
+    files: Annotated[
+        list[NamedFile] | None,
+        Field(min_length=1, max_length=MOST_FILES, fail_fast=True),
+    ] = None
 
 
 class Page(DocumentBody):
-    """Body of ``/v1/page``: a question about such a document."""
+    """Body of ``/v1/page``: a question about such documents."""
 
     query: Query
     top_k: Annotated[int, Field(ge=1)] = 10

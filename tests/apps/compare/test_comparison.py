@@ -1,6 +1,8 @@
 """Retrievers on one question: what counts as a find, as found evidence, and as cost."""
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,11 +12,13 @@ from spscanner_rag.apps.compare import compare
 from spscanner_rag.apps.compare.comparison import (
     MOST_PICKS,
     MOST_RETRIEVERS,
+    NEXT_QUESTION,
     check_evidence_spans,
 )
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import PreparedText, UnitScores
 from tests.apps.compare.fakes import prefers
 from tests.fakes import ScoredBy, words
 
@@ -113,6 +117,32 @@ def test_the_scanner_and_bm25_in_both_settings(tiny_scanner: Scanner) -> None:
     assert (chunks.picks[0].start, chunks.picks[0].end) == (0, len(TEXT))
     assert comparison.counted_by == "scanner"
     assert chunks.tokens == tiny_scanner.count_tokens(TEXT)
+
+
+class Keeping(ScoredBy):
+    """Notes what it prepares and what it is asked."""
+
+    keeps_texts = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda query, text, units: range(len(units)))
+        self.calls: list[str] = []
+
+    def prepare(self, text: str, **options: Any) -> PreparedText:
+        self.calls.append("prepare")
+        return super().prepare(text, **options)
+
+    def score_prepared(
+        self, query: str, texts: Sequence[PreparedText], **options: Any
+    ) -> list[UnitScores]:
+        self.calls.append(query)
+        return super().score_prepared(query, texts, **options)
+
+
+def test_the_next_question_is_another_one_on_what_was_prepared() -> None:
+    scorer = Keeping()
+    compare("Who?", TEXT, {"a": scorer}, count_tokens=words)
+    assert scorer.calls == ["prepare", "Who?", "prepare", "Who?", NEXT_QUESTION]
 
 
 def test_who_counts_tokens() -> None:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from spscanner_rag.apps.pages import terminal as terminal_module
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
 from spscanner_rag.apps.pages.terminal import page_progress, render_documents
 from spscanner_rag.files.documents import TextFile
@@ -128,6 +131,22 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(
     assert first.startswith("  1  0.993  Many words")
     assert rest
     assert all(line.startswith(" " * 12) for line in rest)
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 9.0, 11.0, 12.0, 25.0])
+    monkeypatch.setattr(terminal_module, "monotonic", lambda: next(clock))
+    written = io.StringIO()
+    with page_progress(None, written) as start:
+        report = start("a\x1b[31m.pdf")
+        for done in (1, 200, 300, 400):
+            report(done, 2000)
+    assert written.getvalue().splitlines() == [
+        "a\\x1b[31m.pdf: 200 of 2,000",
+        "a\\x1b[31m.pdf: 400 of 2,000",
+    ]
 
 
 def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:

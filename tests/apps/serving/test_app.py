@@ -249,12 +249,12 @@ BAD = {
     "neither text nor documents": (
         "/v1/scan",
         {"query": "a"},
-        "got both or neither of text and documents",
+        "got 0 of text and documents; expected one",
     ),
     "both": (
         "/v1/scan",
         {"query": "a", "text": "x", "documents": ["y"]},
-        "got both or neither",
+        "got 2 of text and documents",
     ),
     "unknown field": (
         "/v1/scan",
@@ -311,12 +311,24 @@ BAD = {
     "page of nothing": (
         "/v1/page",
         {"query": "a"},
-        "got both or neither of text and file",
+        "got 0 of text, file and files; expected one",
     ),
     "page of both": (
         "/v1/page",
         {"query": "a", "text": "a", "file": "YQ=="},
-        "got both or neither",
+        "got 2 of text, file and files",
+    ),
+    "page of no files": ("/v1/page", {"query": "a", "files": []}, "at least 1 item"),
+    "one of several files is broken": (
+        "/v1/page",
+        {
+            "query": "a",
+            "files": [
+                {"file": encoded(b"Fine."), "name": "a.txt"},
+                {"file": encoded(b"%PDF-1.7 broken"), "name": "b.pdf"},
+            ],
+        },
+        "b.pdf",
     ),
     "broken PDF": (
         "/v1/page",
@@ -343,7 +355,7 @@ BAD = {
     "preparation of nothing": (
         "/v1/prepare",
         {},
-        "got both or neither of text and file",
+        "got 0 of text, file and files",
     ),
     "preparation of a broken file": (
         "/v1/prepare",
@@ -461,6 +473,20 @@ def test_a_text_or_a_file_becomes_a_report(
     assert "<h1" not in page  # the page above it shows the question
 
 
+def test_several_files_become_one_report(client: httpx.Client) -> None:
+    files = [
+        {"file": encoded(b"It rained. The keeper left."), "name": "spring.txt"},
+        {"file": encoded(b"She stayed. Nobody left."), "name": "autumn.txt"},
+    ]
+    page = asked(client, files=files, top_k=4)["page"]
+    assert page.count("<mark ") == 4
+    assert "spring.txt" in page
+    assert "autumn.txt" in page
+    assert client.post("/v1/prepare", json={"files": files}).status_code == 204
+    many = client.post("/v1/page", json={"query": "a", "files": files * 26})
+    assert (many.status_code, "at most 50" in many.json()["message"]) == (413, True)
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -500,7 +526,8 @@ def test_what_was_prepared_is_not_read_again(
         asked(client, **given | {"name": "other.txt"})["page"]
         != asked(client, text="She left.")["page"]
     )
-    assert len(read) == 6
+    # a pasted text has no name of its own
+    assert len(read) == (4 if "text" in given else 6)
 
 
 def test_a_pdf_is_shown_as_its_pages_with_the_marks(

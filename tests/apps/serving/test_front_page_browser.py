@@ -70,7 +70,7 @@ def test_the_keyboard_is_enough(
             ("button", "Find"),
         ):
             assert page.get_by_role(role, name=name).count() == 1
-        assert page.get_by_label("Choose a file").count() == 1
+        assert page.get_by_label("Choose files").count() == 1
         page.keyboard.press("Tab")
         page.keyboard.type("Who left?")
         page.keyboard.press("Enter")
@@ -94,6 +94,30 @@ def test_the_keyboard_is_enough(
         page.keyboard.press("j")
         frame.locator(f"mark.here:not(#{first})").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_several_files_are_one_report(
+    visited: Callable[..., Any], tmp_path: Path
+) -> None:
+    for name in ("spring", "autumn"):
+        (tmp_path / f"{name}.txt").write_text(f"It rained. {name} left.")
+    with visited() as page:
+        paths = [tmp_path / "spring.txt", tmp_path / "autumn.txt"]
+        page.set_input_files("#file", paths)
+        page.locator("[role=status]", has_text="Ready").wait_for()
+        named = page.locator("#named").text_content()
+        assert named == "2 files: spring.txt, autumn.txt"
+        page.fill("#query", "Who left?")
+        page.click("#go")
+        assert report(page).locator("article h2").count() == 2
+
+
+def test_who_has_no_document_tries_the_example(visited: Callable[..., Any]) -> None:
+    with visited() as page:
+        page.click("#example")
+        frame = report(page)
+        assert page.input_value("#query").endswith("?")
+        assert frame.locator("mark.here").text_content()
 
 
 def test_a_file_is_chosen_and_taken_back(

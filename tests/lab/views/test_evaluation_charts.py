@@ -67,3 +67,10 @@ def test_a_retriever_has_one_colour_a_unit_one_shape_and_a_variant_is_hollow() -
     labels = ["scanner", "dense:a", "scanner, <first> tenth", "dense:a, chunks"]
     assert [text_of(each).strip() for each in page.all("li")] == labels
     assert not list(page.all("line", "interval"))
+
+
+def test_a_chart_without_a_share_is_left_out() -> None:
+    page = chart((0.2, None, None))
+    titles = [text_of(title) for title in page.all("h3")]
+    assert titles == ["Recall at k"]
+    assert "Recall, in pictures" not in text_of(chart().root)

@@ -70,7 +70,6 @@ def difference(second: str, points: float, p: float, **others: Any) -> Any:
         (
             [
                 difference("b", 0.2, 0.001),
-                difference("b", -0.9, 0.001, metric="ndcg@10"),
                 difference("b, chunks", 0.2, 0.001),
                 difference("c:/x/d", 0.0, 1.0),
             ],
