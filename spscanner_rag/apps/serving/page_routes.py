@@ -166,9 +166,10 @@ def _bytes_of(document: TextFile) -> int:
 
 
 def _digest(source: NamedFile | str) -> str:
-    parts = ("text", source)
-    if not isinstance(source, str):
-        parts = (f"file {source.name}", source.file)
+    if isinstance(source, str):
+        parts = ["text", source]
+    else:
+        parts = [f"file {source.name}", source.file]
     digests = [sha256(part.encode()).digest() for part in parts]
     return sha256(b"".join(digests)).hexdigest()
 
