@@ -230,7 +230,7 @@ def main() -> None:
     output = sys.stdout
     sys.stdout = sys.stderr
     for record in reader(data, *arguments):
-        output.write(json.dumps(record) + "\n")
+        output.write(json.dumps(record, separators=(",", ":")) + "\n")
         output.flush()
 
 

@@ -69,20 +69,18 @@ def _word_counts(
 
     A compound is one word.
     """
-    counts: Counter[str] = Counter()
+    spellings: Counter[str] = Counter()
     for page, words in zip(pages, divided, strict=True):
         start = 0
         for divided_word in words:
             end = divided_word.hyphen - len(divided_word.first)
-            counts.update(_lower_words(page, start, end))
+            spellings.update(_WORD.findall(page, start, end))
             start = divided_word.second_start + len(divided_word.second)
-        counts.update(_lower_words(page, start, len(page)))
+        spellings.update(_WORD.findall(page, start))
+    counts: Counter[str] = Counter()
+    for word, count in spellings.items():
+        counts[word.lower().replace("\u2010", "-")] += count
     return counts
-
-
-def _lower_words(page: str, start: int, end: int) -> Iterator[str]:
-    for word in _WORD.findall(page, start, end):
-        yield word.lower().replace("\u2010", "-")
 
 
 def _joined(page: str, words: Sequence[_DividedWord], counts: Counter[str]) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf_edges import BOTTOM, TOP
+from spscanner_rag.files.readers.pdf_forms import form_values
 from spscanner_rag.files.readers.pdf_joining import joined_pages
-from spscanner_rag.files.readers.pdf_letters import form_values, strips_of
+from spscanner_rag.files.readers.pdf_letters import strips_of
 from spscanner_rag.files.readers.pdf_lines import Line
 from spscanner_rag.files.readers.pdf_paragraphs import Paragraph, paragraphs_of
 from spscanner_rag.system.install_hints import import_extra

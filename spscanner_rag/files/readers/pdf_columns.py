@@ -11,8 +11,11 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.files.readers.pdf_lines import Strip
+
+_Edges = NDArray[np.float64]
 
 MOST_STRIPS = 4_000
 """A page with more strips, such as a map, is read in the order of the file."""
@@ -24,6 +27,7 @@ _STRAY = 10  # one of so many strips may stand in a gutter
 _DEEPEST = 4  # a page is cut at most so many times, one cut within the other
 _MOST_GUTTERS = 12  # that are tried
 _STEPS = 300  # positions across a page where a gutter may be
+_SHARES = np.linspace(0.0, 1.0, _STEPS)
 _WORDS_OF_PROSE = 4.0  # on average, in a line of running text
 _WIDTH_OF_PROSE = 0.7  # most lines of running text are so much of their column
 _WORDS_OF_CELLS = 4.0  # the cells of a table have fewer words on average
@@ -79,8 +83,15 @@ def _best_bands(strips: list[Strip]) -> list[_Band]:
     """Bands at the gutter with most lines on both sides, none without a gutter."""
     best: list[_Band] = []
     best_lines = 0
+    gutters = _gutters(strips)
+    if not gutters:
+        return best
     order = sorted(range(len(strips)), key=lambda number: -strips[number].top)
-    for gutter in _gutters(strips):
+    lefts = np.array([strips[number].left for number in order])
+    rights = np.array([strips[number].right for number in order])
+    for gutter in gutters:
+        if _most_lines(lefts, rights, gutter) <= best_lines:
+            continue  # most gutters are such, and to compare arrays is fast
         bands = _bands(strips, order, gutter)
         lines = 0
         for band in bands:
@@ -92,29 +103,50 @@ def _best_bands(strips: list[Strip]) -> list[_Band]:
     return best
 
 
+def _most_lines(lefts: _Edges, rights: _Edges, gutter: float) -> int:
+    """How many lines both sides of a gutter have, if all bands there are columns.
+
+    Edges are those of strips from top to bottom.
+    """
+    width = rights.max() - lefts.min()
+    ends_band = (lefts < gutter) & (gutter < rights)
+    ends_band &= rights - lefts >= _NARROW * width
+    is_left = lefts + rights <= 2 * gutter
+    bands = np.cumsum(ends_band)
+    n_bands = int(bands[-1]) + 1
+    n_left = np.bincount(bands[~ends_band & is_left], minlength=n_bands)
+    n_right = np.bincount(bands[~ends_band & ~is_left], minlength=n_bands)
+    lines = np.minimum(n_left, n_right)
+    return int(lines[lines >= _FEWEST_LINES].sum())
+
+
 def _gutters(strips: list[Strip]) -> list[float]:
     """Positions across the page that few strips cross, with strips on both sides."""
-    lefts = np.array([strip.left for strip in strips])
-    rights = np.array([strip.right for strip in strips])
-    positions = np.linspace(lefts.min(), rights.max(), _STEPS)
-    ended = np.searchsorted(np.sort(rights), positions, side="right")
-    begun = np.searchsorted(np.sort(lefts), positions, side="left")
+    lefts = sorted(strip.left for strip in strips)
+    rights = sorted(strip.right for strip in strips)
+    if rights[_FEWEST_LINES - 1] > lefts[-_FEWEST_LINES]:
+        return []  # no position has so many on both sides, as in most books
+    positions = lefts[0] + (rights[-1] - lefts[0]) * _SHARES
+    ended = np.searchsorted(rights, positions, side="right")
+    begun = np.searchsorted(lefts, positions, side="left")
     crossing = begun - ended  # strips that begin before and end after a position
     to_the_right = len(strips) - begun
-    candidates: list[tuple[int, int, float]] = []
-    first = 0
-    for last in range(1, _STEPS + 1):
-        if last < _STEPS and crossing[last] == crossing[first]:
-            continue
-        is_low = first == 0 or crossing[first] < crossing[first - 1]
-        is_low &= last == _STEPS or crossing[first] < crossing[last]
-        middle = (first + last - 1) // 2
-        enough = min(ended[middle], to_the_right[middle]) >= _FEWEST_LINES
-        if is_low and enough:
-            width = last - first
-            candidates.append((int(crossing[middle]), -width, positions[middle]))
-        first = last
-    return [position for _, _, position in sorted(candidates)[:_MOST_GUTTERS]]
+    # stretches of positions that equally many strips cross
+    changes = np.flatnonzero(crossing[1:] != crossing[:-1]) + 1
+    firsts = np.array([0, *changes])
+    lasts = np.array([*changes, _STEPS])
+    levels = crossing[firsts]
+    falls = levels[1:] < levels[:-1]
+    after_fall = np.array([True, *falls])
+    before_rise = np.array([*~falls, True])
+    middles = (firsts + lasts - 1) // 2
+    enough = np.minimum(ended[middles], to_the_right[middles]) >= _FEWEST_LINES
+    candidates = np.flatnonzero(after_fall & before_rise & enough)
+    middles = middles[candidates]
+    widths = (lasts - firsts)[candidates]
+    # lowest first, then widest, then leftmost
+    order = np.lexsort((middles, -widths, levels[candidates]))[:_MOST_GUTTERS]
+    return list(positions[middles[order]].tolist())
 
 
 def _bands(strips: list[Strip], order: list[int], gutter: float) -> list[_Band]:

@@ -7,11 +7,12 @@ repeats at the edges of pages stand before the paragraph that goes on.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.files.apart import Record
 from spscanner_rag.files.documents import PageStart, TextFile
@@ -33,8 +34,6 @@ LARGER = 1.15
 _MOST_LINES = 2  # of a heading
 _MOST_IN_A_ROW = 2  # headings of one size without text between
 _LONGEST_HEADING = 150  # characters
-_SPACE = re.compile(r"\s*")
-_WORD = re.compile(r"\S+")
 _SENTENCE_ENDS = tuple(".,;:")
 _CAPTION = re.compile(r"(Figure|Fig\.|Table|Abbildung|Tabelle|Abb\.|Tab\.)\s?\d")
 _WIDE_GAP = "  "
@@ -287,21 +286,26 @@ class _Joined:
         self._head = (0, 0, 0)
         spans = _word_spans(text, body)
         headings = _headings(parts, self.levels)
+        boxes = array("i")
+        first = 0
         for part_number, part in enumerate(parts):
-            n_words = len(part.boxes) // 4
-            start = end = -1
-            for number in range(n_words):
-                word_start, word_end = next(spans)
-                word_start += self._length
-                end = word_end + self._length
-                start = word_start if start < 0 else start
-                box = part.boxes[4 * number : 4 * number + 4]
-                if any(box):
-                    self.words.extend((word_start, end, *box))
-            if start >= 0:
-                self._add_block(part, start, end, part_number in headings)
+            boxes.extend(part.boxes)
+            end = first + len(part.boxes) // 4
+            if end > first:
+                start = self._length + int(spans[first, 0])
+                stop = self._length + int(spans[end - 1, 1])
+                self._add_block(part, start, stop, part_number in headings)
+            first = end
+        self._add_words(spans[:first], boxes)
         self.texts.append(body)
         self._length += len(body)
+
+    def _add_words(self, spans: NDArray[np.int32], boxes: "array[int]") -> None:
+        """Add the words of a page that have a place on it."""
+        places = np.frombuffer(boxes, np.int32).reshape(-1, 4)
+        has_place = places.any(axis=1)
+        words = np.hstack([spans + self._length, places])[has_place]
+        self.words.frombytes(words.astype(np.int32).tobytes())
 
     def _add_block(self, part: Part, start: int, end: int, is_heading: bool) -> None:
         table, head_start, head_end = self._head
@@ -320,16 +324,20 @@ class _Joined:
             self.blocks.append(Block(start, end, "heading", level=level, title=title))
 
 
-def _word_spans(text: str, body: str) -> Iterator[tuple[int, int]]:
-    """Where the words of a page are in its text with divided words joined."""
+def _word_spans(text: str, body: str) -> NDArray[np.int32]:
+    """Where the words of a page are in its text with divided words joined.
+
+    Starts and ends, shape ``(words, 2)``.
+    """
+    spans: list[int] = []
     cursor = 0
-    for match in _WORD.finditer(text):
-        word = match.group().translate(LIGATURES)
-        space = _SPACE.match(body, cursor)
-        assert space is not None
-        start = space.end()
+    for word in text.split():
+        if not word.isascii():
+            word = word.translate(LIGATURES)
+        start = body.index(word[0], cursor)
         cursor = start + len(word)
         # the hyphen was removed
         if word[-1] in HYPHENS and body[cursor - 1 : cursor] != word[-1]:
             cursor -= 1
-        yield start, cursor
+        spans += (start, cursor)
+    return np.array(spans, np.int32).reshape(-1, 2)

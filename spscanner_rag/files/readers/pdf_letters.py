@@ -1,16 +1,25 @@
-"""Words, fonts and form values of a PDF's page, from PDFium.
+"""Words and fonts of a PDF's page, from PDFium.
 
 PDFium, Chromium's PDF library (BSD), gives the position and font of each character. It
 is C++ code that reads untrusted files, so it runs in a separate process.
+
+A book has a million characters. Each call of PDFium for one of them takes longer than
+what it does, so a page's characters come in one call, its words are placed as arrays,
+and only letters at the ends of strips are asked for their font.
 """
 
 import ctypes
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from ctypes import c_int, c_void_p
+from functools import lru_cache
 from math import atan2, hypot, pi
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.files.readers.pdf_lines import Corners, Strip
 from spscanner_rag.files.readers.text_builder import readable
@@ -18,23 +27,45 @@ from spscanner_rag.files.readers.text_builder import readable
 TENTHS = 10
 """Boxes are in tenths of a point."""
 
-_WORD = re.compile(r"\S+")
+_Numbers = NDArray[np.int64]
+
 _GAP = 0.9  # letter heights between two strips of a line
 _OTHER_LINE = 0.5  # letter heights by which a word is above or below its line
-_MOST_FIELDS = 1_000  # annotations read per page, form fields included
-_LONGEST_VALUE = 10_000  # characters
 _FURTHEST = 10**6  # points; a page with a box further out is broken
 # "medi" is the bold of Nimbus, "bx" that of Computer Modern.
 _BOLD = re.compile(rb"bold|black|heavy|demi|medi(?!um)|cmbx|sfbx")
 _ENOUGH = 200  # characters that show how a page is rotated
 _HYPHEN = 2  # PDFium's code for a hyphen at a line end; it leaves out the line break
+_CARRIAGE_RETURN = 13  # before the line feed of each line break
+_LINE_BREAK = 10
+_LAST_OF_ASCII = 127
+_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
+"""Of each character up to the last that is white space, and one more."""
+
 _HALF_POINT = 5  # in tenths
+_TURNS = {
+    0: ((0, 1, 2, 3), (1, 1, 1, 1)),
+    1: ((1, 2, 3, 0), (1, -1, 1, -1)),
+    2: ((2, 3, 0, 1), (-1, -1, -1, -1)),
+    3: ((3, 0, 1, 2), (-1, 1, -1, 1)),
+}
+"""By quarters: which edges of a box are its left, bottom, right and top on the page
+turned clockwise, so that letters are upright, and their signs."""
 
 
 class _Look(NamedTuple):
     size: float
     bold: bool
     turn: int  # in quarters, counterclockwise
+
+
+class _Words(NamedTuple):
+    """The words of a page, in the order of the file."""
+
+    words: list[str]
+    first_letters: list[int]  # PDFium's index of the first letter of each
+    last_letters: list[int]
+    line_starts: list[int]  # numbers of words
 
 
 def strips_of(page: Any) -> list[Strip]:  # noqa: ANN401 - of pypdfium2
@@ -47,101 +78,80 @@ def strips_of(page: Any) -> list[Strip]:  # noqa: ANN401 - of pypdfium2
     if (turn := letters.turn()) != page.get_rotation():
         page.set_rotation(turn)
         letters = _Letters(page.get_textpage())
-    text, places = _text_of(letters.page)
-    strips: list[Strip] = []
-    start = 0
-    for line in text.split("\n"):
-        words: list[str] = []
-        ends: list[tuple[int, int]] = []  # first and last letter of each word
-        for match in _WORD.finditer(line):
-            words.append(match[0])
-            ends.append(
-                (places[start + match.start()], places[start + match.end() - 1])
-            )
-        strips += _strips_of_line(letters, words, ends, turn // 90)
-        start += len(line) + 1
-    return strips
+    page_words = _words_of(letters)
+    if not page_words.words:
+        return []
+    boxes = letters.boxes(page_words.first_letters, page_words.last_letters)
+    edges, signs = _TURNS[turn // 90]
+    upright = boxes[:, edges] * signs
+    starts = _starts_of_strips(upright, page_words.line_starts)
+    return list(_strips(letters, page_words, boxes, upright, starts, turn // 90))
 
 
-def _strips_of_line(
-    letters: "_Letters", words: list[str], ends: list[tuple[int, int]], turn: int
-) -> list[Strip]:
-    """Cut one of PDFium's lines where a gap is wide, or the next word is not beside."""
-    strips: list[Strip] = []
-    first = 0
-    boxes = [letters.box(*word_ends) for word_ends in ends]
-    upright = [_turned(box, turn) for box in boxes]
-    for end in range(1, len(words) + 1):
-        if end < len(words) and _continues(upright[end - 1], upright[end]):
-            continue
-        look = letters.look(ends[first][0])
-        last_look = letters.look(ends[end - 1][-1])
-        part = upright[first:end]
-        strips.append(
-            Strip(
-                tuple(words[first:end]),
-                tuple(boxes[first:end]),
-                min(box[0] for box in part) / TENTHS,
-                min(box[1] for box in part) / TENTHS,
-                max(box[2] for box in part) / TENTHS,
-                max(box[3] for box in part) / TENTHS,
-                min(look.size, last_look.size),
-                look.bold and last_look.bold,
-                look.turn != turn,
-            )
+def _words_of(letters: "_Letters") -> _Words:
+    text, places = letters.text()
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    is_space = _IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)]
+    # where words begin and end, in turn
+    edges = np.flatnonzero(np.diff(~is_space, prepend=False, append=False))
+    starts = edges[::2]
+    breaks = np.flatnonzero(codes == _LINE_BREAK)
+    line_starts = np.searchsorted(starts, breaks)
+    return _Words(
+        text.split(),
+        list(places[starts].tolist()),
+        list(places[edges[1::2] - 1].tolist()),
+        [0, *line_starts.tolist()],
+    )
+
+
+def _starts_of_strips(upright: _Numbers, line_starts: list[int]) -> list[int]:
+    """The numbers of words that begin a strip.
+
+    One of PDFium's lines is cut where a gap is wide, or the next word is not beside.
+    """
+    left, right = upright[:-1], upright[1:]
+    heights = np.maximum(left[:, 3] - left[:, 1], right[:, 3] - right[:, 1])
+    heights = np.maximum(heights, _HALF_POINT)
+    gaps = np.maximum(right[:, 0] - left[:, 2], left[:, 0] - right[:, 2])
+    steps = np.abs(right[:, 1] + right[:, 3] - left[:, 1] - left[:, 3]) / 2
+    continues = (gaps <= _GAP * heights) & (steps <= _OTHER_LINE * heights)
+    is_start = np.ones(len(upright) + 1, dtype=bool)
+    is_start[1:-1] = ~continues
+    is_start[line_starts] = True
+    return list(np.flatnonzero(is_start[:-1]).tolist())
+
+
+def _strips(
+    letters: "_Letters",
+    page_words: _Words,
+    boxes: _Numbers,
+    upright: _Numbers,
+    starts: list[int],
+    turn: int,
+) -> Iterator[Strip]:
+    box_of_word: list[Corners] = list(zip(*boxes.T.tolist(), strict=True))
+    lowest = np.minimum.reduceat(upright[:, :2], starts) / TENTHS
+    highest = np.maximum.reduceat(upright[:, 2:], starts) / TENTHS
+    edges = np.hstack([lowest, highest]).tolist()
+    ends = [*starts[1:], len(boxes)]
+    first_looks = letters.looks([page_words.first_letters[start] for start in starts])
+    last_looks = letters.looks([page_words.last_letters[end - 1] for end in ends])
+    for number, (first, end) in enumerate(zip(starts, ends, strict=True)):
+        left, bottom, right, top = edges[number]
+        look = first_looks[number]
+        last_look = last_looks[number]
+        yield Strip(
+            tuple(page_words.words[first:end]),
+            tuple(box_of_word[first:end]),
+            left,
+            bottom,
+            right,
+            top,
+            min(look.size, last_look.size),
+            look.bold and last_look.bold,
+            look.turn != turn,
         )
-        first = end
-    return strips
-
-
-def _continues(left: Corners, right: Corners) -> bool:
-    """Whether a word stands beside the one before it."""
-    height = max(left[3] - left[1], right[3] - right[1], _HALF_POINT)
-    gap = max(right[0] - left[2], left[0] - right[2])
-    steps = abs(right[1] + right[3] - left[1] - left[3]) / 2
-    return gap <= _GAP * height and steps <= _OTHER_LINE * height
-
-
-def _turned(box: Corners, turn: int) -> Corners:
-    """A box on the page turned clockwise by quarters, so that letters are upright."""
-    left, bottom, right, top = box
-    match turn:
-        case 1:
-            return bottom, -right, top, -left
-        case 2:
-            return -right, -top, -left, -bottom
-        case 3:
-            return -top, left, -bottom, right
-        case _:
-            return box
-
-
-def _text_of(shown: Any) -> tuple[str, list[int]]:  # noqa: ANN401 - of pypdfium2
-    """The text of a page, and PDFium's index of each of its characters."""
-    from pypdfium2.raw import FPDFText_GetUnicode
-
-    characters: list[str] = []
-    places: list[int] = []
-    handle = shown.raw
-    codes = [
-        FPDFText_GetUnicode(handle, number) for number in range(shown.count_chars())
-    ]
-    for number, code in enumerate(codes):
-        if code == _HYPHEN:
-            characters += ["-", "\n"]
-            places += [number, number]
-        elif (
-            0xDC00 <= code < 0xE000
-            and characters
-            and "\ud800" <= characters[-1] < "\udc00"
-        ):
-            characters[-1] = chr(
-                0x10000 + ((ord(characters[-1]) - 0xD800) << 10) + code - 0xDC00
-            )
-        elif code != 13:  # the carriage return of a line break
-            characters.append(chr(code) if code <= sys.maxunicode else "\ufffd")
-            places.append(number)
-    return readable("".join(characters)), places
 
 
 class _Letters:
@@ -151,51 +161,121 @@ class _Letters:
         self.page = shown
         self.shown = shown.raw
         self.raw = raw
-        self.rectangle = raw.FS_RECTF()
+        self._address = ctypes.cast(shown.raw, c_void_p).value
         self.matrix = raw.FS_MATRIX()
         self.name = ctypes.create_string_buffer(200)
+        self._looks: dict[int, _Look] = {}
 
-    def box(self, first: int, last: int) -> Corners:
-        """The box from one character to another.
+    def text(self) -> tuple[str, _Numbers]:
+        """The text of the page, and PDFium's index of each of its characters."""
+        codes = self._codes()
+        places = np.arange(len(codes))
+        counts = np.ones(len(codes), dtype=np.int64)
+        counts[codes == _CARRIAGE_RETURN] = 0
+        counts[codes == _HYPHEN] = 2
+        places = np.repeat(places, counts)
+        codes = codes[places]
+        hyphens = np.flatnonzero(codes == _HYPHEN)
+        codes[hyphens[::2]] = ord("-")
+        codes[hyphens[1::2]] = ord("\n")
+        is_first = (codes >= 0xD800) & (codes < 0xDC00)
+        is_second = (codes >= 0xDC00) & (codes < 0xE000)
+        pairs = np.flatnonzero(is_first[:-1] & is_second[1:])
+        codes[pairs] = 0x10000 + ((codes[pairs] - 0xD800) << 10)
+        codes[pairs] += codes[pairs + 1] - 0xDC00
+        codes = np.delete(codes, pairs + 1)
+        places = np.delete(places, pairs + 1)
+        codes[codes > sys.maxunicode] = 0xFFFD
+        text = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        return readable(text), places
 
-        It is as high as their fonts allow letters to be.
+    def _codes(self) -> _Numbers:
+        """The code of each character."""
+        count = self.page.count_chars()
+        code_of = self.raw.FPDFText_GetUnicode
+        buffer = (ctypes.c_ushort * (count + 1))()
+        if self.raw.FPDFText_GetText(self.shown, 0, count, buffer) != count + 1:
+            # control characters are left out, so places would be wrong
+            codes = [code_of(self.shown, number) for number in range(count)]
+            return np.array(codes, dtype=np.int64)
+        text: _Numbers = np.frombuffer(buffer, np.uint16, count).astype(np.int64)
+        # hyphens have another code here, and broken fonts have cut ones
+        for number in np.flatnonzero(text > _LAST_OF_ASCII).tolist():
+            text[number] = code_of(self.shown, number)
+        return text
+
+    def boxes(self, firsts: list[int], lasts: list[int]) -> _Numbers:
+        """The boxes from one character to another, as high as their fonts are.
+
+        Left, bottom, right and top, shape ``(words, 4)``, in tenths of a point. A box
+        is zero if the page is broken.
         """
-        box = self.rectangle
-        self.raw.FPDFText_GetLooseCharBox(self.shown, first, box)
-        left = box.left
-        bottom = box.bottom
-        right = box.right
-        top = box.top
-        self.raw.FPDFText_GetLooseCharBox(self.shown, last, box)
-        left = min(left, box.left)
-        bottom = min(bottom, box.bottom)
-        right = max(right, box.right)
-        top = max(top, box.top)
-        if not (
-            left > -_FURTHEST and bottom > -_FURTHEST and max(right, top) < _FURTHEST
-        ):
-            return 0, 0, 0, 0  # the page is broken; its box may even have NaN
-        return (
-            round(TENTHS * left),
-            round(TENTHS * bottom),
-            round(TENTHS * right),
-            round(TENTHS * top),
+        first = self._rectangles(firsts)
+        last = self._rectangles(lasts)
+        boxes = np.minimum(first, last)
+        boxes[:, 2:] = np.maximum(first, last)[:, 2:]
+        # not >=: a broken page may even have NaN
+        is_near = (boxes[:, :2].min(axis=1) > -_FURTHEST) & (
+            boxes[:, 2:].max(axis=1) < _FURTHEST
         )
+        boxes[~is_near] = 0
+        tenths: _Numbers = np.rint(TENTHS * boxes).astype(np.int64)
+        return tenths
+
+    def _rectangles(self, numbers: list[int]) -> NDArray[np.float64]:
+        read = _addressed(
+            self.raw.FPDFText_GetLooseCharBox, c_int, c_void_p, c_int, c_void_p
+        )
+        page = self._address
+        rectangles = (self.raw.FS_RECTF * len(numbers))()
+        address = ctypes.addressof(rectangles)
+        size = ctypes.sizeof(self.raw.FS_RECTF)
+        for number in numbers:
+            read(page, number, address)
+            address += size
+        edges = np.frombuffer(rectangles, np.float32).reshape(-1, 4)
+        # PDFium's order is left, top, right, bottom
+        return edges[:, [0, 3, 2, 1]].astype(np.float64)
 
     def turn(self) -> int:
         """How far most letters are rotated counterclockwise: 0, 90, 180 or 270."""
         turns: Counter[int] = Counter()
         count = self.page.count_chars()
-        for number in range(0, count, count // _ENOUGH + 1):
+        numbers = range(0, count, count // _ENOUGH + 1)
+        for number in numbers:
             if self.raw.FPDFText_GetMatrix(self.shown, number, self.matrix):
-                turns[self._quarters()] += 1
+                quarters = self._quarters()
+                turns[quarters] += 1
+                if 2 * turns[quarters] > len(numbers):
+                    return quarters * 90
         return turns.most_common(1)[0][0] * 90 if turns else 0
 
     def _quarters(self) -> int:
-        return round(2 * atan2(self.matrix.b, self.matrix.a) / pi) % 4
+        rise = self.matrix.b
+        run = self.matrix.a
+        if rise == 0 and run > 0:
+            return 0  # nearly all letters stand upright
+        return round(2 * atan2(rise, run) / pi) % 4
 
-    def look(self, number: int) -> _Look:
-        """Size, weight and direction of a letter."""
+    def looks(self, numbers: list[int]) -> list[_Look]:
+        """Size, weight and direction of some letters."""
+        object_of = _addressed(
+            self.raw.FPDFText_GetTextObject, c_void_p, c_void_p, c_int
+        )
+        page = self._address
+        looks = []
+        for number in numbers:
+            # all letters that one command of the page draws look alike
+            drawn_by = object_of(page, number)
+            look = self._looks.get(drawn_by)
+            if look is None:
+                look = self._look(number)
+                if drawn_by is not None:
+                    self._looks[drawn_by] = look
+            looks.append(look)
+        return looks
+
+    def _look(self, number: int) -> _Look:
         size = self.raw.FPDFText_GetFontSize(self.shown, number)
         turn = 0
         if self.raw.FPDFText_GetMatrix(self.shown, number, self.matrix):
@@ -204,65 +284,20 @@ class _Letters:
         length = self.raw.FPDFText_GetFontInfo(
             self.shown, number, self.name, len(self.name), None
         )
-        name = self.name.value.lower() if 0 < length <= len(self.name) else b""
-        is_bold = _BOLD.search(name) is not None
-        return _Look(round(min(abs(size), 1e4), 1), is_bold, turn)
+        name = self.name.value if 0 < length <= len(self.name) else b""
+        return _Look(round(min(abs(size), 1e4), 1), _is_bold(name), turn)
 
 
-def form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2
-    """What was entered in the form fields of a page, and text annotations on it.
+@lru_cache(maxsize=1_000)
+def _is_bold(font: bytes) -> bool:
+    return _BOLD.search(font.lower()) is not None
 
-    A field is "name: value".
+
+def _addressed(function: Any, result: type, *arguments: type) -> Any:  # noqa: ANN401
+    """A function of PDFium that takes addresses as numbers.
+
+    It takes half the time of one whose pointers ctypes has to check.
     """
-    from pypdfium2 import raw
-
-    values: dict[str, None] = {}
-    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_FIELDS)):
-        if annotation := raw.FPDFPage_GetAnnot(page, number):
-            values[readable(_field(raw, form, annotation))] = None
-            raw.FPDFPage_CloseAnnot(annotation)
-    return list(filter(None, values))
-
-
-def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of pypdfium2
-    def annotation_text(key: bytes) -> str:
-        return _string(
-            lambda *buffer: raw.FPDFAnnot_GetStringValue(annotation, key, *buffer)
-        )
-
-    def of_form(read_into: Callable[..., int]) -> str:
-        return _string(lambda *buffer: read_into(form, annotation, *buffer))
-
-    subtype = raw.FPDFAnnot_GetSubtype(annotation)
-    if subtype == raw.FPDF_ANNOT_FREETEXT:
-        return annotation_text(b"Contents")
-    kind = (
-        raw.FPDFAnnot_GetFormFieldType(form, annotation)
-        if form
-        else raw.FPDF_FORMFIELD_SIGNATURE
-    )
-    if subtype != raw.FPDF_ANNOT_WIDGET or kind == raw.FPDF_FORMFIELD_SIGNATURE:
-        return ""
-    if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-        state = annotation_text(b"AS")
-        value = "" if state == "Off" else state
-    else:
-        value = of_form(raw.FPDFAnnot_GetFormFieldValue)
-    name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(
-        raw.FPDFAnnot_GetFormFieldName
-    )
-    return f"{name}: {value}" if name and value else value
-
-
-def _string(read_into: Callable[..., int]) -> str:
-    """Read a text from PDFium, which first returns its length.
-
-    One line of at most `_LONGEST_VALUE` characters.
-    """
-    from pypdfium2.raw import FPDF_WCHAR
-
-    length = read_into(None, 0)  # in bytes, with the final zero
-    buffer = ctypes.create_string_buffer(length)
-    read_into(ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), length)
-    text = buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace")
-    return " ".join(text.split())[:_LONGEST_VALUE]
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

@@ -4,8 +4,7 @@ Coordinates are in points with the page turned so that its letters are upright, 
 grow to the right and to the top.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import NamedTuple
 
 Corners = tuple[int, int, int, int]
@@ -34,68 +33,67 @@ class Strip(NamedTuple):
     turned: bool = False  # its letters do not stand as most of the page's do
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """Strips of one line, in reading order."""
 
     strips: tuple[Strip, ...]
+    cells: tuple[Strip, ...]  # its strips, joined where no wide gap parts them
+    left: float
+    bottom: float
+    right: float
+    top: float
+    size: float  # of most of its letters
+    bold: bool  # whether all its strips are
+    text: str  # its words, with two spaces between cells
 
-    @cached_property
-    def left(self) -> float:
-        """Its left edge."""
-        return min(strip.left for strip in self.strips)
-
-    @cached_property
-    def right(self) -> float:
-        """Its right edge."""
-        return max(strip.right for strip in self.strips)
-
-    @cached_property
-    def top(self) -> float:
-        """Its upper edge."""
-        return max(strip.top for strip in self.strips)
-
-    @cached_property
-    def bottom(self) -> float:
-        """Its lower edge."""
-        return min(strip.bottom for strip in self.strips)
-
-    @cached_property
-    def size(self) -> float:
-        """The size of most of its letters."""
-        longest = max(self.strips, key=lambda strip: strip.right - strip.left)
-        return longest.size
-
-    @cached_property
-    def bold(self) -> bool:
-        """Whether all its strips are bold."""
-        return all(strip.bold for strip in self.strips)
-
-    @cached_property
-    def cells(self) -> tuple[Strip, ...]:
-        """Its strips, joined where no wide gap parts them."""
-        cells = [self.strips[0]]
-        for strip in self.strips[1:]:
-            if distance(cells[-1], strip) > WIDE_GAP * strip.size:
-                cells.append(strip)
-            else:
-                cells[-1] = joined(cells[-1], strip)
-        return tuple(cells)
-
-    @cached_property
+    @property
     def words(self) -> list[str]:
         """All its words."""
         return [word for strip in self.strips for word in strip.words]
 
-    @cached_property
+    @property
     def boxes(self) -> list[Corners]:
         """The boxes of its words."""
         return [box for strip in self.strips for box in strip.boxes]
 
-    @cached_property
-    def text(self) -> str:
-        """Its words, with two spaces between cells."""
-        return "  ".join(" ".join(cell.words) for cell in self.cells)
+
+def line_of(strips: Sequence[Strip]) -> Line:
+    """The line that strips in reading order make."""
+    if len(strips) == 1:
+        return _line_of_one(strips[0])
+    longest = max(strips, key=lambda strip: strip.right - strip.left)
+    cells = [strips[0]]
+    for strip in strips[1:]:
+        if distance(cells[-1], strip) > WIDE_GAP * strip.size:
+            cells.append(strip)
+        else:
+            cells[-1] = joined(cells[-1], strip)
+    return Line(
+        tuple(strips),
+        tuple(cells),
+        min(strip.left for strip in strips),
+        min(strip.bottom for strip in strips),
+        max(strip.right for strip in strips),
+        max(strip.top for strip in strips),
+        longest.size,
+        all(strip.bold for strip in strips),
+        "  ".join(" ".join(cell.words) for cell in cells),
+    )
+
+
+def _line_of_one(strip: Strip) -> Line:
+    """The same for one strip, as most lines are."""
+    return Line(
+        (strip,),
+        (strip,),
+        strip.left,
+        strip.bottom,
+        strip.right,
+        strip.top,
+        strip.size,
+        strip.bold,
+        " ".join(strip.words),
+    )
 
 
 def joined(first: Strip, second: Strip) -> Strip:
@@ -119,7 +117,7 @@ def lines_of(strips: list[Strip]) -> list[Line]:
             lines[-1].append(strip)
         else:
             lines.append([strip])
-    return [Line(tuple(line)) for line in lines]
+    return list(map(line_of, lines))
 
 
 def beside(left: Strip, right: Strip) -> bool:

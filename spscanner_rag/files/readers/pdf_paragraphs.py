@@ -244,8 +244,7 @@ def _cut_at_deliberate_breaks(lines: list[Line]) -> list[Paragraph]:
     paragraphs = [Paragraph([lines[0]])]
     for number, line in enumerate(lines[1:], start=1):
         near = lines[max(0, number - _NEAR) : number + _NEAR]
-        room = max(other.right for other in near)
-        if _break_is_deliberate(lines[number - 1], line, room):
+        if _break_is_deliberate(lines[number - 1], line, near):
             paragraphs.append(Paragraph([line]))
         else:
             paragraphs[-1].lines.append(line)
@@ -269,8 +268,11 @@ def _begins_paragraph(before: Line, line: Line, usual_step: float) -> bool:
     return _BULLET.match(text) is not None
 
 
-def _break_is_deliberate(before: Line, line: Line, room: float) -> bool:
-    """Whether the first word of a line would have fitted on the line before it."""
+def _break_is_deliberate(before: Line, line: Line, near: Sequence[Line]) -> bool:
+    """Whether the first word of a line would have fitted on the line before it.
+
+    ``near`` are lines that show how wide the column is.
+    """
     first = line.text[:1]
     if not (first.isupper() or first.isdigit()) or before.text.endswith((",", ";")):
         return False
@@ -282,6 +284,7 @@ def _break_is_deliberate(before: Line, line: Line, room: float) -> bool:
     words = line.words
     letters = max(1, len(line.text))
     width = (line.right - line.left) / letters * (len(words[0]) + 1)
+    room = max(other.right for other in near)
     return before.right + width + _ROOM * line.size <= room
 
 
@@ -296,10 +299,9 @@ def _is_points(lines: list[Line]) -> bool:
     for before, line in pairwise(lines):
         if before.top - line.top < _LOOSE * line.size:
             return False
-    room = max(line.right for line in lines)
     deliberate = 0
     for before, line in pairwise(lines):
-        deliberate += _break_is_deliberate(before, line, room)
+        deliberate += _break_is_deliberate(before, line, lines)
     return 2 * deliberate >= len(lines) - 1
 
 
@@ -316,19 +318,24 @@ def ends_sentence(text: str) -> bool:
 
 def _mark_footnotes(paragraphs: list[Paragraph]) -> None:
     """Mark what stands at the foot of a column in small letters."""
+    sizes = [paragraph.size for paragraph in paragraphs]
     weights: dict[float, int] = {}
-    for paragraph in paragraphs:
-        weights[paragraph.size] = weights.get(paragraph.size, 0) + len(paragraph.text)
+    for size, paragraph in zip(sizes, paragraphs, strict=True):
+        weights[size] = weights.get(size, 0) + len(paragraph.text)
     if not weights:
         return
     usual = max(weights, key=lambda size: weights[size])
-    flows = {paragraph.flow for paragraph in paragraphs}
-    for flow in flows:
-        column = [paragraph for paragraph in paragraphs if paragraph.flow == flow]
-        has_text = any(paragraph.size >= _SMALLER * usual for paragraph in column)
+    is_small = [size < _SMALLER * usual for size in sizes]
+    for flow in {paragraph.flow for paragraph in paragraphs}:
+        column = []
+        for number, paragraph in enumerate(paragraphs):
+            if paragraph.flow == flow:
+                column.append(number)
+        has_text = not all(is_small[number] for number in column)
         notes: list[Paragraph] = []
-        for paragraph in reversed(column):
-            if paragraph.size >= _SMALLER * usual or paragraph.kind != TEXT:
+        for number in reversed(column):
+            paragraph = paragraphs[number]
+            if not is_small[number] or paragraph.kind != TEXT:
                 break
             notes.append(paragraph)
         marked = [bool(_NOTE_MARK.match(paragraph.text)) for paragraph in notes]
