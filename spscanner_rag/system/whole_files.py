@@ -25,7 +25,8 @@ name."""
 
 _SECONDS_BETWEEN_TRIES = 0.01  # to get a lock
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The errors of a full disk."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -147,7 +148,7 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in NO_ROOM:
             raise
         explained = OSError(
             f"{path}: cannot be written ({error.strerror}); what it held before is"

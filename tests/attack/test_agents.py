@@ -1,6 +1,11 @@
 """Hostile messages to the server for agents: it answers each, and lives on."""
 
+import asyncio
+import gc
 import json
+import threading
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,7 +22,8 @@ from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.mcp import Library, create_server
-from tests.apps.mcp.conftest import KEEPER, Agent
+from spscanner_rag.scan.pipeline import Pipeline
+from tests.apps.mcp.conftest import KEEPER, Agent, Silent
 from tests.apps.serving.conftest import running
 from tests.text.test_framing import INVISIBLE
 
@@ -211,3 +217,92 @@ async def test_no_text_acts_in_an_answer_to_an_agent(
     (document,) = json.loads(shown)["documents"]
     for passage in document["passages"]:
         assert text[passage["start"] : passage["end"]] == passage["text"]
+
+
+LONG = "The keeper left the island in winter. " * 2_000
+BESIDE: list[tuple[str, dict[str, Any]]] = [
+    ("search_document", {"question": "Who left?", "path": "keeper.txt"}),
+    ("search_document", {"question": "Who left?", "text": "It rained. He left."}),
+    ("search_document", {"question": "Who left?", "text": KEEPER, "read": "all"}),
+    ("search_document", {"question": "Who left?", "text": KEEPER, "max_tokens": 500}),
+    ("search_document", {"question": "", "text": KEEPER}),
+    ("search_document", {"question": "Who left?", "path": "../secret.txt"}),
+    ("search_document", {"question": "Who left?", "cursor": "0-0000000000000000"}),
+    ("search_folder", {"question": "Who left?"}),
+    ("search_folder", {"question": "Who left?", "folder": "/etc"}),
+    ("read_passage", {"id": "keeper.txt#0-5@00000000"}),
+    ("read_passage", {"id": "#0-5@AAAAAAAAAAAAAAAAAAAAAA"}),
+    ("no_such_tool", {}),
+]
+
+
+@pytest.mark.parametrize("many", [1, 45])
+async def test_all_kinds_of_calls_are_answered_beside_long_ones(
+    many: int, library: Library, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp import Client
+
+    begun = threading.Event()
+    run = Pipeline.run
+
+    def held(own: Pipeline, requests: Any, meter: Any, *options: Any, **m: Any) -> Any:
+        if requests[0].query == "Who waits?":
+            begun.set()
+            while True:
+                meter.check()
+                time.sleep(0.01)
+        return run(own, requests, meter, *options, **m)
+
+    monkeypatch.setattr(Pipeline, "run", held)
+    async with Client(create_server(library)) as client:
+        with anyio.fail_after(120):
+            async with anyio.create_task_group() as group:
+                for number in range(many):
+                    waiting = {"question": "Who waits?", "text": f"{LONG}{number}"}
+                    group.start_soon(client.call_tool, "search_document", waiting)
+                assert await anyio.to_thread.run_sync(begun.wait, 60)
+                for tool, asked in BESIDE:
+                    with attempt("agents: calls beside long ones"):
+                        assert (await client.call_tool(tool, asked)).content
+                group.cancel_scope.cancel()
+    assert not library._reader.queue.waiting
+
+
+KEPT: dict[str, Callable[[int], str]] = {
+    "a short sentence": lambda number: f"Day {number}.",
+    "two sentences": lambda number: f"It rained on day {number}. He left.",
+    "many short sentences": lambda number: f"Day {number}. " + "A b. " * 60,
+    "a long sentence": lambda number: f"Day {number} " + "and day " * 300,
+    "no spaces": lambda number: f"{number}" + "x" * 2_000,
+    "lines": lambda number: f"{number}\n" + "a\n" * 300,
+    "wide characters": lambda number: f"{number} " + "\U0001f600 left. " * 60,
+    "accents": lambda number: f"{number} " + "é à ü. " * 60,
+    "combined marks": lambda number: f"{number} a" + "\u0301" * 900,
+    "a number": str,
+    "forged ids": lambda number: f"#{number}-9@AAAAAAAAAAAAAAAAAAAAAA. " * 9,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_is_kept_of_any_text_is_counted(
+    kind: str, library: Library, attempt: Attempt
+) -> None:
+    context: Any = Silent()
+
+    async def ask_all(numbers: range) -> None:
+        for number in numbers:
+            text = KEPT[kind](number)
+            await library.search_document("Who left?", context, text=text)
+
+    asyncio.run(ask_all(range(20)))
+    bound = library._reader._scores.bound
+    tracemalloc.start()
+    counted_before = bound.total
+    before = tracemalloc.get_traced_memory()[0]
+    with attempt("agents: what is kept"):
+        asyncio.run(ask_all(range(20, 60)))
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert taken <= bound.total - counted_before

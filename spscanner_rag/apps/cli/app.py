@@ -17,6 +17,7 @@ from spscanner_rag import __version__
 from spscanner_rag.apps.cli import batch, compare, info, scan, servers, verify
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.several_values import SeveralValues
+from spscanner_rag.system.whole_files import NO_ROOM
 
 ENTRY_POINTS = "spscanner.commands"
 """The group of entry points that add commands: each is a function of the typer app."""
@@ -174,10 +175,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _message_of(error: Exception) -> str:
-    if getattr(error, "errno", None) == errno.EBADF:
+    is_unnamed = isinstance(error, OSError) and error.filename is None
+    number = getattr(error, "errno", None)
+    if number == errno.EBADF:
         return (
             "standard output is closed; expected an open one: redirect it to a file, or"
             " give --out"
+        )
+    if is_unnamed and number in NO_ROOM:  # files that are full name themselves
+        return (
+            f"standard output cannot be written ({os.strerror(number)}); expected more"
+            " room: redirect it to another file, or give --out"
         )
     return str(error) or type(error).__name__
 
@@ -234,7 +242,8 @@ def _usage_or_memory(error: Exception) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    tell(message)
+    with suppress(OSError):  # standard error may be full as well
+        tell(message)
     return code
 
 

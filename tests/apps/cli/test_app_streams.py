@@ -51,6 +51,19 @@ def test_a_result_that_nobody_gets_is_an_error(
     )
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_disk_behind_standard_output_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["--help"]) == 2
+    assert capsys.readouterr().err == (
+        "spscanner: standard output cannot be written (No space left on device);"
+        " expected more room: redirect it to another file, or give --out\n"
+    )
+
+
 def test_a_working_directory_that_was_removed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +142,9 @@ def shell(tmp_path: Path) -> Shell:
         ("2>&-", 0, ""),
         ("<&-", 0, ""),
         (">&- 2>&-", 2, ""),
+        ("> /dev/full", 2, "standard output cannot be written"),
+        ("2> /dev/full", 0, ""),
+        ("> /dev/full 2> /dev/full", 2, ""),
         ("--out out.txt >&- 2>&- <&-", 0, ""),
     ],
 )
@@ -155,6 +171,32 @@ def test_the_program_with_little_memory(shell: Shell, kibibytes: int) -> None:
     assert done.returncode in (0, 1, 2)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0 or done.stderr.startswith("spscanner: ")
+
+
+ODD_ENVIRONMENTS: list[tuple[str, dict[str, str]]] = [
+    ("", {"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}),
+    ("", {"HOME": "", "SPSCANNER_CACHE": ""}),
+    ("", {"XDG_CACHE_HOME": "/dev/null/x"}),
+    ("", {"SPSCANNER_CACHE": "/proc/self/x"}),
+    ("", {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}),
+    ("", {"OMP_NUM_THREADS": "abc", "COLUMNS": "-5", "TERM": "none"}),
+    ("ulimit -n 24;", {}),
+    ("ulimit -s 200;", {}),
+    ("ulimit -c 0; umask 777;", {}),
+    ("exec 3>&- 4>&- 5>&-;", {}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /bin/sh")
+@pytest.mark.parametrize(("before", "environment"), ODD_ENVIRONMENTS)
+def test_the_program_in_odd_environments(
+    before: str, environment: dict[str, str], shell: Shell
+) -> None:
+    done = shell(before=before, **environment)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "The keeper left." in done.stdout
 
 
 @pytest.mark.slow
