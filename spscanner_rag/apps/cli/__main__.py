@@ -2,6 +2,6 @@
 
 import sys
 
-from spscanner_rag.apps.cli.app import main
+from spscanner_rag.apps.cli import main
 
 sys.exit(main())

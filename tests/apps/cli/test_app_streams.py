@@ -64,6 +64,28 @@ def test_a_full_disk_behind_standard_output_is_named(
     )
 
 
+class Interrupting:
+    """Finds modules, and is interrupted at the program's own."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "spscanner_rag.apps.cli.app":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_an_interruption_while_modules_are_imported_is_one_line(
+    is_open: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "spscanner_rag.apps.cli.app")
+    monkeypatch.delattr("spscanner_rag.apps.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    if not is_open:
+        monkeypatch.setattr(sys, "stderr", None)
+    assert main(["--help"]) == 130
+    monkeypatch.undo()
+    assert capsys.readouterr().err == "spscanner: interrupted\n" * is_open
+
+
 def test_a_working_directory_that_was_removed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
