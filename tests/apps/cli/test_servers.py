@@ -14,11 +14,15 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 
+from spscanner_rag.apps.cli.servers import _run_over_streams
+from spscanner_rag.apps.serving.access import access_log
 from tests.command_line import Run
 
 TEXT = "The keeper left the island. " * 2_000
@@ -136,3 +140,70 @@ def test_a_client_that_never_reads_holds_nobody_up(tiny_checkpoint: Path) -> Non
                     httpx.post(f"{address}/v1/scan", json=SCAN, timeout=60).status_code
                     == 200
                 )
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The configurations of the servers that would have run."""
+    configurations: list[Any] = []
+
+    def run(server: Any) -> None:
+        configurations.append(server.config)
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    monkeypatch.setattr("gc.freeze", lambda: None)  # would last for all tests
+    before = (list(access_log.handlers), access_log.level, access_log.propagate)
+    yield configurations
+    access_log.handlers[:], access_log.propagate = before[0], before[2]
+    access_log.setLevel(before[1])
+
+
+def test_the_token_of_a_file_guards_the_server(
+    run: Run, served: list[Any], tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(" secret\n")
+    options = ("--host", "0.0.0.0", "--port", 8099, "--max-body-mb", 1)
+    model = ("--model", tiny_checkpoint, "--device", "cpu", "--dtype", "float32")
+    assert run("serve", "--token-file", token, *options, *model).code == 0
+    (configuration,) = served
+    assert (configuration.host, configuration.port) == ("0.0.0.0", 8099)
+    with TestClient(configuration.app) as client:
+        assert client.post("/v1/scan", json=SCAN).status_code == 401
+        headers = {"Authorization": "Bearer secret"}
+        answered = client.post("/v1/scan", json=SCAN, headers=headers)
+        assert answered.status_code == 200
+        long = {**SCAN, "text": "x" * 2**20}
+        refused = client.post("/v1/scan", json=long, headers=headers)
+        assert refused.status_code == 413
+
+
+def test_a_server_for_agents_listens_at_this_machine_alone(
+    run: Run, served: list[Any], tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    model = ("--model", tiny_checkpoint, "--device", "cpu", "--dtype", "float32")
+    assert run("mcp", tmp_path, "--port", 0, "--no-cache", *model).code == 0
+    (configuration,) = served
+    assert (configuration.host, configuration.port) == ("127.0.0.1", 0)
+
+
+def test_a_folder_for_agents_must_exist(run: Run, tmp_path: Path) -> None:
+    run("mcp", tmp_path, tmp_path / "none").refuses("none: no such folder")
+
+
+def test_a_host_that_leaves_ends_a_server_over_streams() -> None:
+    """Any other error of the server is shown."""
+
+    class Server:
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def run(self) -> None:
+            raise ExceptionGroup("of its tasks", [self.error])
+
+    left: Any = Server(BrokenPipeError())
+    with pytest.raises(BrokenPipeError):
+        _run_over_streams(left)
+    broken: Any = Server(KeyError("a bug"))
+    with pytest.raises(ExceptionGroup):
+        _run_over_streams(broken)

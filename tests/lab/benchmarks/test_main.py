@@ -1,7 +1,12 @@
 """Every benchmark runs on something small and reports what it promises."""
 
+import argparse
+import io
 import json
+import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +14,16 @@ import pytest
 import torch
 
 from spscanner_lab.benchmarks.__main__ import main
+from spscanner_lab.benchmarks.corpus import MOST_SECONDS, _is_within_bounds
+from spscanner_lab.benchmarks.long_documents import _scan_here
 from spscanner_lab.benchmarks.machine_limits import least_work
+from spscanner_lab.benchmarks.readings import reading_rows
+from spscanner_lab.benchmarks.serve import _address_in
+from spscanner_lab.benchmarks.whole_scanners import _question_rows
+from spscanner_rag import Scanner
+from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.mamba2.config import Mamba2Config
+from tests.apps.serving.conftest import running
 
 
 @pytest.fixture
@@ -125,6 +138,150 @@ def test_speed_leaves_out_what_takes_too_long(speed: Any) -> None:
     results = speed("--tokens", 30, "--kinds", "torch", "--budget", 0)
     for name in ("float32, torch, 30 tokens", "whole scanner"):
         assert results[f"tiny, {name}"] == "not measured: no time left"
+
+
+@pytest.fixture
+def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small products and copies, and no limit on this process's memory."""
+    monkeypatch.setattr(
+        "spscanner_lab.benchmarks.speed.allow_no_more_than_is_free", lambda: None
+    )
+    limits = "spscanner_lab.benchmarks.machine_limits"
+    monkeypatch.setattr(f"{limits}._WIDTH", {"cpu": 16})
+    monkeypatch.setattr(f"{limits}._COPY_BYTES", {"cpu": 2**12})
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+def test_a_program_that_cannot_run_has_a_row_with_the_reason(
+    windowed_checkpoint: Path,
+) -> None:
+    options = argparse.Namespace(
+        tokens=[40, 20], repeats=1, longest=120.0, end=math.inf
+    )
+    cpu = torch.device("cpu")
+    rows = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
+    assert list(rows) == ["float32, torch, 20 tokens", "float32, torch, 40 tokens"]
+    for tokens, row in zip((20, 40), rows.values(), strict=True):
+        assert isinstance(row, dict)
+        assert row["tokens/s"] == pytest.approx(1e3 * tokens / row["ms"])
+    absent = reading_rows(
+        "plain mamba-ssm", windowed_checkpoint, cpu, "float32", options
+    )
+    for row in absent.values():
+        assert str(row).startswith("not measured: ")
+    options.longest = 1e-12
+    slow = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
+    assert all(str(row).startswith("not measured: would") for row in slow.values())
+    options.end = -math.inf
+    late = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
+    assert set(late.values()) == {"not measured: no time left"}
+
+
+def test_memory_that_runs_out_ends_the_rows_of_a_program(
+    windowed_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tiny_sizes: None
+) -> None:
+    def exhausted(ids: torch.Tensor) -> object:
+        raise RuntimeError("not enough memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr(
+        "spscanner_lab.benchmarks.readings.forward_of", lambda *_: exhausted
+    )
+    options = argparse.Namespace(tokens=[9, 99], repeats=1, longest=9.0, end=math.inf)
+    cpu = torch.device("cpu")
+    rows = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
+    assert set(rows.values()) == {"out of memory"}
+
+
+def test_several_questions_are_timed_beside_one(tiny_scanner: Scanner) -> None:
+    options = argparse.Namespace(
+        questions=[2],
+        question_tokens=60,
+        short_documents=3,
+        short_tokens=20,
+        longest=120.0,
+        repeats=1,
+    )
+    rows = _question_rows(tiny_scanner, options)
+    assert list(rows) == [
+        "1 question on 60 tokens",
+        "2 questions on 60 tokens",
+        "one document as long as the next",
+        "3 documents of 20 tokens",
+    ]
+    first = rows["1 question on 60 tokens"]
+    assert isinstance(first, dict)
+    assert first["times the first"] == 1
+    options.longest = 0
+    assert all(
+        isinstance(row, str) for row in _question_rows(tiny_scanner, options).values()
+    )
+
+
+def test_a_small_corpus_is_counted_kept_and_asked(
+    measured: Any, tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scanner, "from_pretrained", lambda **options: tiny_scanner)
+    small = ("--documents", 6, "--characters", 400, "--questions", 2)
+    results = measured("corpus", *small)
+    for number in (5, 10, 20, 50):
+        assert results[f"read_documents={number}"]["document, %"] == 100
+    assert results["bytes per word of the index"] > 0
+
+
+def test_a_bound_that_is_missed_is_told() -> None:
+    assert _is_within_bounds(dict.fromkeys(MOST_SECONDS, 0.0))
+    assert not _is_within_bounds(dict.fromkeys(MOST_SECONDS, 0.0) | {"load": 2.5})
+
+
+def test_a_long_and_a_short_document_are_compared(
+    measured: Any, tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = "spscanner_lab.benchmarks.long_documents"
+    monkeypatch.setattr(Scanner, "from_pretrained", lambda *_, **__: tiny_scanner)
+    monkeypatch.setattr(f"{here}._scan_in_process", _scan_here)
+    memory = measured("memory", "--scale", 0.01)
+    assert memory["growth MB (at most 300)"] == pytest.approx(
+        memory["peak MB, 30,000 characters"] - memory["peak MB, 300 characters"]
+    )
+
+
+def test_twice_the_time_in_proportion_is_out_of_bounds(
+    measured: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scanned(characters: int, repeats: int, model: str | None) -> dict[str, float]:
+        return {"characters": characters, "seconds": (characters / 1e6) ** 2}
+
+    monkeypatch.setattr(
+        "spscanner_lab.benchmarks.long_documents._scan_in_process", scanned
+    )
+    rows = measured("linear")  # which checks that the status is that of the report
+    assert rows["ratio (at most 10.5)"] == pytest.approx(100)
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+def test_clients_of_a_server_are_timed(
+    measured: Any,
+    tiny_scanner: Scanner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @contextmanager
+    def served(options: list[str]) -> Iterator[str]:
+        with running(create_app(tiny_scanner)) as address:
+            yield address
+
+    monkeypatch.setattr("spscanner_lab.benchmarks.serve._server", served)
+    monkeypatch.setattr(Scanner, "from_pretrained", lambda *_: tiny_scanner)
+    small = ("--clients", 2, "--texts", 3, "--megabytes", 0.002)
+    results = measured("serve", *small)
+    assert results["tokens/s of the clients over those of the call"] > 0
+    assert results["short requests beside the long one"] >= 1
+
+
+def test_a_server_that_does_not_start_is_told() -> None:
+    log = io.StringIO("loading\nUvicorn running on http://127.0.0.1:5 (quit)\n")
+    assert _address_in(log) == "http://127.0.0.1:5"
+    with pytest.raises(OSError, match="did not start"):
+        _address_in(io.StringIO("loading\n"))
 
 
 def test_work_of_the_130m_shape() -> None:
