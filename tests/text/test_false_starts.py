@@ -2,6 +2,7 @@
 
 import pytest
 
+from spscanner_rag.text.false_starts import _markers_before
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 
@@ -66,3 +67,20 @@ def test_the_first_sentence(text: str, first: str) -> None:
 )
 def test_ends_of_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("marker", "before"),
+    [
+        ("a", []),
+        ("b", ["a"]),
+        ("1", []),
+        ("12", ["11"]),
+        ("i", []),
+        ("iii", ["ii"]),
+        ("v", ["iv", "u"]),  # Roman, or a letter
+        ("j", ["i"]),
+    ],
+)
+def test_the_marker_that_comes_before_another(marker: str, before: list[str]) -> None:
+    assert _markers_before(marker) == before

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from spscanner_rag.apps.batch.encoding import default_form
 from spscanner_rag.apps.batch.plan import plan_of
-from spscanner_rag.apps.batch.ray_pool import AUTO, RayPool
+from spscanner_rag.apps.batch.ray_pool import AUTO, RayPool, _Actor
 from spscanner_rag.apps.batch.tables import Columns
 from spscanner_rag.apps.batch.worker import BatchTask
 from spscanner_rag.results import Selection
@@ -97,33 +98,93 @@ def test_a_worker_that_dies_loses_nothing(
         time.sleep(0.1)
 
 
+class Cluster:
+    """What the pool asks Ray before it starts actors."""
+
+    def __init__(self, running: bool, **resources: float) -> None:
+        self.running = running
+        self.resources = resources
+        self.started: list[dict[str, Any]] = []
+
+    def init(self, address: str | None = None, **options: Any) -> None:
+        if address is not None and not self.running:
+            raise ConnectionError("nothing is there")
+        self.started.append({"address": address, **options})
+
+    def cluster_resources(self) -> dict[str, float]:
+        return self.resources
+
+
+@pytest.fixture
+def pool(json_lines: Rows) -> Callable[..., RayPool]:
+    """Makes a pool for one row."""
+    plan = plan_of([json_lines(pairs(1))], Columns(), 4, has_queries=False)
+    task = BatchTask(Columns(), (), Selection(), default_form())
+    return lambda **options: RayPool(task, plan, {}, **options)
+
+
+def test_a_running_cluster_is_joined_and_else_a_small_one_started(
+    pool: Callable[..., RayPool],
+) -> None:
+    running = Cluster(running=True)
+    pool()._connect(running)
+    assert running.started[0]["address"] == AUTO
+    none = Cluster(running=False)
+    pool(workers=3, cpus=2)._connect(none)
+    assert none.started[0]["address"] is None
+    assert none.started[0]["num_cpus"] == 6
+    with pytest.raises(ValueError, match="--ray: got 'ray://there'; expected the addr"):
+        pool(address="ray://there")._connect(none)
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("resources", "options", "workers"),
     [
-        (["--workers", "2"], "--workers: got 2 without --ray"),
-        (["--ray", "auto", "--device", "cuda:1"], "--device: got 'cuda:1' with --ray"),
+        ({"CPU": 8}, {"cpus": 2}, 4),
+        ({"CPU": 8, "GPU": 2}, {"gpus": 1}, 2),
+        ({"CPU": 8}, {"gpus": 1}, 0),
+        ({"CPU": 1}, {"cpus": 2}, 0),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
-    command: Callable[..., list[str]], tmp_path: Path, options: list[str], message: str
+def test_there_are_as_many_workers_as_a_cluster_has_room_for(
+    pool: Callable[..., RayPool],
+    resources: dict[str, float],
+    options: dict[str, int],
+    workers: int,
 ) -> None:
-    refused = subprocess.run(
-        command(tmp_path / "out", *options), capture_output=True, text=True
-    )
-    assert refused.returncode == 2
-    assert message in refused.stderr
-    assert not (tmp_path / "out").exists()
+    cluster = Cluster(running=True, **resources)
+    if workers:
+        assert pool(**options)._workers_with_room(cluster) == workers
+    else:
+        with pytest.raises(ValueError, match="without room for a worker of"):
+            pool(**options)._workers_with_room(cluster)
+
+
+def test_an_actor_finishes_the_part_that_is_described(
+    json_lines: Rows, tiny_checkpoint: Path
+) -> None:
+    plan = plan_of([json_lines(pairs(2))], Columns(), 4, has_queries=False)
+    task = BatchTask(Columns(), (), Selection(), default_form())
+    options = {"model": str(tiny_checkpoint), "device": "cpu", "dtype": "float32"}
+    actor = _Actor(options, task)
+    (chunk,) = plan.chunks
+    # paths come back from a table as a list
+    description = chunk._asdict() | {"paths": list(chunk.paths)}
+    (part,) = actor({"chunk": [description]})["part"]
+    assert (part["rows"], part["errors"], part["failure"]) == (2, 0, None)
+
+
+def test_nothing_to_scan_starts_nothing(pool: Callable[..., RayPool]) -> None:
+    assert list(pool().finish_all([])) == []
 
 
 def test_without_ray_the_line_that_installs_it_is_named(
-    json_lines: Rows, monkeypatch: pytest.MonkeyPatch
+    pool: Callable[..., RayPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    plan = plan_of([json_lines(pairs(1))], Columns(), 4, has_queries=False)
-    task = BatchTask(Columns(), (), Selection(), default_form())
-    pool = RayPool(task, plan, {}, AUTO)
+    scanning = pool()
     with pytest.raises(ImportError, match=r'--ray needs ray: pip install "\.\[ray\]"'):
-        list(pool.finish_all(plan.chunks))
+        list(scanning.finish_all(scanning.plan.chunks))
 
 
 def test_importing_the_pool_imports_no_ray() -> None:

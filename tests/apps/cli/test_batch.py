@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from spscanner_rag.apps.batch import encoding
+from spscanner_rag.apps.batch.run import Progress
+from spscanner_rag.apps.cli.batch import _FAILURES_SHOWN, _write_summary
 from tests.command_line import Run, read_lines, write_lines
 
 
@@ -130,3 +132,44 @@ def test_what_cannot_be_meant_is_told_in_one_line(
     write_lines(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
     batch(*arguments).refuses(message)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workers", "2"], "--workers: got 2 without --ray"),
+        (["--ray", "auto", "--device", "cuda:1"], "--device: got 'cuda:1' with --ray"),
+    ],
+)
+def test_options_of_a_cluster_that_do_not_fit_are_refused(
+    run: Run, tmp_path: Path, options: list[str], message: str
+) -> None:
+    rows = write_lines(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
+    run("batch", rows, "--out", tmp_path / "out", *options).refuses(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bad_row_of_questions_is_named(batch: Run, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Anne signed it.")
+    questions = write_lines(
+        tmp_path / "questions.jsonl", {"id": "a", "query": "Who?"}, {"id": "b"}
+    )
+    batch(text, "--queries", questions).refuses("b: query: missing")
+    blank = write_lines(tmp_path / "blank.jsonl", {"id": "c", "query": " "})
+    batch(text, "--queries", blank).refuses("blank.jsonl: c")
+
+
+def test_parts_that_failed_and_repeated_ids_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = Progress(parts=13, resumed=2, done=1, rows=4, tokens=1200)
+    result.failures = [f"part {number}: no memory" for number in range(12)]
+    result.repeated = ["a\x1b", "b"]
+    _write_summary(result, "out")
+    out, err = capsys.readouterr()
+    assert "4 rows, 1,200 tokens in 1 parts, 2 parts of an earlier run: out" in out
+    assert "12 of 13 parts were not written; run the same command to try again" in out
+    assert "2 rows have the same id as an earlier one (first: 'a" in err
+    assert "\x1b" not in err
+    assert err.count("no memory") == _FAILURES_SHOWN

@@ -1,5 +1,6 @@
 """`spscanner info`: what runs on this machine, and what a checkpoint holds."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
+from spscanner_rag.apps.cli.info import _checkpoint, _question
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.checkpoint.config import lexical_names
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -102,3 +104,36 @@ def test_parts_of_the_lexical_channel_have_names() -> None:
     compared = replace(settings, surroundings=True, text_weight=0.5)
     assert lexical_names(compared)[-1] == "whole documents compared (weight 0.5)"
     assert lexical_names(ScannerSettings(least_units=300)) == []
+
+
+SITUATION = (
+    "I moved out in March and left the flat clean and empty, as my lease says. There"
+    " was a stain on the carpet, which had been there before. My landlord kept the"
+    " deposit. May he keep all of the money?"
+)
+
+
+def test_what_is_read_of_a_question_is_told(run: Run, checkpoint: Path) -> None:
+    facts = facts_of(run, checkpoint, "--question", "Who signed it?")
+    assert re.fullmatch(r"all, \d+ tokens", facts["read"])
+    assert "cross-reader" not in facts
+
+
+def test_the_part_that_asks_is_told(bundled: Scanner) -> None:
+    facts = dict(_question(bundled, SITUATION))
+    assert facts["reader"].endswith("tokens: May he keep all of the money?")
+    assert facts["encoder and words"].endswith("tokens, and the part below")
+    assert facts["cross-reader"].startswith("the last ")
+    assert "reader" not in dict(_question(bundled, "May he keep the money?"))
+
+
+def test_facts_of_other_checkpoints_are_told(
+    run: Run, windowed_checkpoint: Path, bundled: Scanner
+) -> None:
+    facts = facts_of(run, windowed_checkpoint)
+    assert facts["windows"] == "100 tokens, half overlapping"
+    assert facts["sentence scan"] == "none: every text is read as a whole"
+    assert facts["encoder"] == "none"
+    of_bundled = dict(_checkpoint(bundled))
+    assert "likeliest" in of_bundled["sentence scan"]
+    assert of_bundled["encoder"].startswith("BERT, ")

@@ -133,8 +133,17 @@ def test_a_line_has_the_labels_alone() -> None:
 
 def test_a_line_keeps_category_length_and_kind_of_question() -> None:
     document = replace(DOCUMENT, category="law", tokens=9)
-    question = replace(QUESTION, multiple_choice=True, evidence=((0, 2),))
+    question = replace(
+        QUESTION,
+        multiple_choice=True,
+        evidence=((0, 2),),
+        choices=("Smith", "Jones"),
+        answer_form="phrase",
+    )
     labelled = LabelledQuestion(question, 20, "first")
     line = annotated_line(document, [labelled], {})
     assert (line["category"], line["tokens"]) == ("law", 9)
-    assert line["questions"][0]["multiple_choice"] is True
+    entry = line["questions"][0]
+    assert entry["multiple_choice"] is True
+    assert entry["choices"] == ["Smith", "Jones"]
+    assert entry["answer_form"] == "phrase"

@@ -1,12 +1,13 @@
 """What a reply says: its text, and the tokens that it reports."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
 from llama_index.core.llms import CompletionResponse
 
-from spscanner_lab.llm.replies import reply_text, usage_of
+from spscanner_lab.llm.replies import Usage, reply_text, usage_of
 
 
 @pytest.mark.parametrize("reply", [None, 3, b"bytes", ["text"]])
@@ -60,3 +61,17 @@ def test_usage_of_either_framework(
     reply: object, usage: tuple[int, int] | None
 ) -> None:
     assert usage_of(reply) == usage
+
+
+def test_usage_is_added_to_usage_alone() -> None:
+    plain: Any = (5, 1)
+    assert Usage(10, 2) + Usage(5, 1) == Usage(15, 3)
+    with pytest.raises(TypeError):
+        Usage(10, 2) + plain
+
+
+def test_what_is_no_text_is_refused_or_empty() -> None:
+    blocks = ["It ", {"type": "text", "text": "rained."}, {"type": "image"}, 5]
+    assert reply_text(SimpleNamespace(content=blocks)) == "It rained."
+    with pytest.raises(TypeError, match="returned int; expected text"):
+        reply_text(5)

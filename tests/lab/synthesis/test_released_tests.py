@@ -10,6 +10,7 @@ import pytest
 from spscanner_lab.evidence import json_stream
 from spscanner_lab.evidence.data_lines import DataError
 from spscanner_lab.evidence.questions import read_documents
+from spscanner_lab.synthesis import released_tests
 from spscanner_lab.synthesis.released_tests import (
     MULTIPLE_CHOICE,
     read_categories,
@@ -199,3 +200,31 @@ def test_memory_does_not_grow_with_the_file(
     tracemalloc.stop()
     assert count == 20
     assert peak < path.stat().st_size / 5
+
+
+def test_what_is_too_long_is_left_out_and_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(released_tests, "MOST_CHARACTERS", 30)
+    records = {
+        "good": RECORD,
+        "document": RECORD | {"full_text_sentences": ["It rained. "] * 4},
+        "sentences": RECORD | {"full_text_sentences": ["It rained.", 5, "He left."]},
+        "unknown": {"note": "x" * 50} | RECORD,
+    }
+    errors: list[DataError] = []
+    path = write_json(tmp_path / "test.json", {"a": records})
+    (line,) = read_released_tests(path, on_bad=errors.append)
+    assert [question["qid"] for question in line["questions"]] == [
+        "a/good",
+        "a/unknown",
+    ]
+    for name, error in zip(("document", "sentences"), errors, strict=True):
+        assert f"'a/{name}'" in str(error)
+
+
+def test_more_after_the_end_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps({"a": {"1": RECORD}}) + " {}")
+    with pytest.raises(DataError, match="more after the end"):
+        list(read_released_tests(path))

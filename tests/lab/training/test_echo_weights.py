@@ -1,11 +1,15 @@
 """Fitting the weights of sentences that ask and of headings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
-from spscanner_lab.training.echo_weights import fitted_echo_weights
+from spscanner_lab.training.echo_weights import _logits_of, fitted_echo_weights
 from spscanner_lab.training.meaning_scores import ScoredQuestion
+from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 
 SENTENCES = ["It rained.", "Who signs the papers?", "Carla does.", "They left at six."]
@@ -38,3 +42,23 @@ def test_without_evidence_nothing_changes() -> None:
         question._replace(relevant=np.zeros(4, bool)) for question in questions(1)
     ]
     assert fitted_echo_weights(unanswered, start) == start
+
+
+class Certain:
+    """A cross-reader that is certain of the sentence that asks."""
+
+    def logits(
+        self, query: str, sentences: Sequence[str], logits: object
+    ) -> NDArray[np.float32]:
+        of_sentences = [9.0 * sentence.endswith("?") - 99 for sentence in sentences]
+        return np.array(of_sentences, np.float32)
+
+
+def test_what_a_cross_reader_says_is_added_and_bounded_below() -> None:
+    cross: Any = Certain()
+    weights = MeaningWeights(cross=0.5)
+    question = next(questions(1))
+    alone = _logits_of(question, weights, None)
+    together = _logits_of(question, weights, cross)
+    assert alone.tolist() == question.scanner.tolist()
+    assert (together - alone).tolist() == pytest.approx([0.5 * LOWEST] * 4)
