@@ -197,3 +197,17 @@ def test_the_profile_has_the_best_score_of_parts(
             expected[part] = max(expected[part], one.score)
     if parts <= len(result.text):  # otherwise a character is wider than a part
         assert profile_of(result, parts).tolist() == pytest.approx(expected)
+
+
+def test_a_text_may_answer_from_a_probability_on() -> None:
+    known = result_of(["It rained."], [0.0], answerable=0.4)
+    assert [known.may_answer(least) for least in (None, 0.4, 0.41)] == [
+        True,
+        True,
+        False,
+    ]
+    assert known.select(require_answer=0.41) == ()
+    unknown = result_of(["It rained."], [0.0])
+    assert unknown.may_answer(None)
+    with pytest.raises(ValueError, match="require_answer: this result does not have"):
+        unknown.may_answer(0.4)

@@ -28,3 +28,19 @@ def test_misfit_arrays_are_refused(
     assert HeldTexts.from_arrays(arrays).vectors.digests == corpus.vectors.digests
     with pytest.raises(ValueError, match=r"vectors|zip"):
         HeldTexts.from_arrays(arrays | {name: array})
+
+
+def test_folders_of_earlier_versions_have_neither_digests_nor_widths(
+    corpus: HeldTexts, encoded: Encoded
+) -> None:
+    corpus.prepare(encoded, range(4))
+    arrays = dict(corpus.to_arrays())
+    for name in ("vector_digests", "vector_widths"):
+        del arrays[name]
+    vectors = HeldTexts.from_arrays(arrays).vectors
+    assert vectors.digests == {}
+    assert vectors.of_text.keys() == corpus.vectors.of_text.keys()
+    for text_key, of_text in vectors.of_text.items():
+        expected = corpus.vectors.of_text[text_key]
+        assert of_text.rows.tolist() == expected.rows.tolist()
+        assert of_text.encoder == expected.encoder

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,10 +11,12 @@ from spscanner_rag.text.block_segmentation import (
     HEADER_SHARE,
     LEAST_HEADER,
     LONGEST_READ_WITH,
+    LONGEST_TITLE,
     LONGEST_UNIT,
+    reads_like_a_sentence,
     segment_blocks,
 )
-from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.blocks import Block, BlockKind
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
@@ -147,3 +150,37 @@ def test_units_are_trimmed_in_order_and_read_the_whole_text(text: str) -> None:
     }
     if not any(block.kind == "row" for block in blocks):
         assert "".join(unit.model_text for unit in found) == (text if found else "")
+
+
+@pytest.mark.parametrize("kind", ["item", "row", "fence", "turn"])
+def test_a_block_with_nothing_in_it_is_no_unit(kind: BlockKind) -> None:
+    text = "   \n\nIt rained. He left."
+    blocks = [Block(0, 3, kind), Block(5, len(text), "item")]
+    units = segment_blocks(text, blocks, SentenceSegmenter().segment)
+    assert [text[unit.start : unit.end] for unit in units] == ["It rained.", "He left."]
+    assert units[0].model_text == "   \n\nIt rained. "
+
+
+def test_a_heading_too_long_to_be_read_with_a_sentence_is_a_unit() -> None:
+    heading = "# " + "Rent and other things " * 40
+    assert len(heading) > LONGEST_READ_WITH
+    text = f"{heading}\n\n   \n\nIt rained."
+    place = len(heading) + 7
+    blocks = [Block(0, len(heading), "heading"), Block(place, len(text), "item")]
+    units = segment_blocks(text, blocks, SentenceSegmenter().segment)
+    spans = [(unit.start, unit.end) for unit in units]
+    assert (0, len(heading.rstrip())) in spans
+    assert spans[-1] == (place, len(text))
+    assert len(units[-1].model_text) < 30
+
+
+def test_headings_at_the_end_are_units_and_blank_lines_are_not() -> None:
+    text = "# A\n\n \n# B\n"
+    blocks = [Block(0, 3, "heading"), Block(7, 10, "heading")]
+    units = segment_blocks(text, blocks, SentenceSegmenter().segment)
+    assert [text[unit.start : unit.end] for unit in units] == ["# A", "# B"]
+    assert "".join(unit.model_text for unit in units) == text
+
+
+def test_a_very_long_title_reads_like_a_sentence() -> None:
+    assert reads_like_a_sentence("Rent " * LONGEST_TITLE)

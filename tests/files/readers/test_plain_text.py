@@ -397,3 +397,17 @@ def test_any_text_keeps_its_places(ending: str, text: str) -> None:
         assert end <= unit.start < unit.end <= len(document.text)
         end = unit.end
     assert ending in ("vtt", "srt") or document.text == text
+
+
+def test_the_number_of_a_cue_is_left_out_and_a_spoken_one_is_not() -> None:
+    """Some files have no blank line between two cues."""
+    cues = (
+        b"1\n00:00:01,000 --> 00:00:02,000\nHow many?\n42\nor so.\n"
+        b"2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
+    )
+    text = read_bytes("a.srt", cues).text
+    assert text.splitlines() == [
+        "00:00:01 How many?",
+        "00:00:01 42 or so.",
+        "00:00:03 Yes.",
+    ]

@@ -56,6 +56,65 @@ def test_the_leader_writes_before_others_read(
     assert calls == order
 
 
+def test_gradients_and_losses_of_two_processes_are_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A parameter that no process used keeps no gradient."""
+    weight = torch.nn.Parameter(torch.ones(2))
+    of_other = torch.nn.Parameter(torch.ones(2))
+    unused = torch.nn.Parameter(torch.ones(1))
+    (3 * weight).sum().backward()
+
+    def all_reduce(summed: torch.Tensor) -> None:
+        # the loss, which parameters have a gradient, and the gradients
+        summed += torch.tensor([1.0, 1, 1, 0, 5, 5, 7, 8, 0])
+
+    monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
+    loss = Processes(0, 2).add_up([weight, of_other, unused], 6.0)
+    assert loss == 7.0
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [8, 8]
+    assert of_other.grad is not None
+    assert of_other.grad.tolist() == [7, 8]
+    assert unused.grad is None
+
+
+def test_all_start_at_the_leader_s_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broadcast(steps: list[int]) -> None:
+        steps[0] = 1200
+
+    monkeypatch.setattr("torch.distributed.broadcast_object_list", broadcast)
+    Processes(1, 2).check_step(1200)
+    with pytest.raises(ValueError, match="process 1 found the state of step 40 and"):
+        Processes(1, 2).check_step(40)
+    Processes().check_step(40)
+
+
+def test_what_torchrun_started_is_joined_and_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(
+        "torch.distributed.init_process_group",
+        lambda backend, timeout: calls.append(backend),
+    )
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
+    monkeypatch.setattr(
+        "torch.distributed.destroy_process_group", lambda: calls.append("left")
+    )
+
+    def train() -> None:
+        with joined_processes("cpu") as (processes, device):
+            assert (processes.rank, processes.count, device) == (1, 2, "cpu")
+            assert not processes.leads
+            raise KeyError("a bug")
+
+    with pytest.raises(KeyError, match="a bug"):
+        train()
+    assert calls == ["gloo", "left"]
+
+
 @pytest.mark.slow
 def test_two_processes_have_the_losses_of_one(
     tmp_path: Path, corpus_file: Path, validation_file: Path

@@ -3,9 +3,18 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from spscanner_lab.evidence.sampling import is_held_out
+from spscanner_lab.training.meaning_scores import ScoredQuestion
+from spscanner_lab.training.sentence_scan_checkpoint import (
+    UnseenDocuments,
+    _encoder_of,
+    _platt_factors,
+    _rescaled,
+    _without_encoder,
+)
 from spscanner_rag import Scanner
 from spscanner_rag.apps.cli.app import main
 from spscanner_rag.checkpoint.location import locate
@@ -58,6 +67,47 @@ def test_the_command_gives_a_checkpoint_a_scan(tmp_path: Path) -> None:
     result_of_scan = scanner.scan("Who saw 7 ships?", text, read=0)
     assert result_of_scan.tokens_read == 0
     assert len(result_of_scan.logits) == 36
+
+
+def test_the_scan_is_calibrated_on_the_questions() -> None:
+    """Its mean probability is then the share of relevant sentences."""
+    draw = np.random.default_rng(0)
+    questions = []
+    for number in range(30):
+        relevant = np.arange(12) == number % 12
+        estimates = (3 * draw.normal(2.0 * relevant, 1) + 5).astype(np.float32)
+        zeros = np.zeros(12, np.float32)
+        questions.append(
+            ScoredQuestion("a", zeros, zeros, relevant, estimates=estimates)
+        )
+    factor, shift = _platt_factors(questions)
+    assert 0 < factor < 1
+    assert shift < 0
+    calibrated = _rescaled(questions, factor, shift)
+    logits = np.concatenate([question.estimates for question in calibrated])
+    assert (1 / (1 + np.exp(-logits))).mean() == pytest.approx(1 / 12, abs=1e-3)
+    assert questions[0].estimates.mean() > 4, "they are not changed"
+
+
+def test_an_encoder_of_a_folder_or_the_base_s_own_reads_a_part(
+    bundled: Scanner, tmp_path: Path
+) -> None:
+    assert bundled.meaning is not None
+    file = tmp_path / "rows.jsonl"
+    own = UnseenDocuments(None, [], file)
+    assert _encoder_of(own, bundled.meaning) is bundled.meaning
+    other = UnseenDocuments(Path(locate(None)), [], file)
+    meaning = _encoder_of(other, bundled.meaning)
+    assert meaning is not bundled.meaning
+    assert meaning.encoder.digest == bundled.meaning.encoder.digest
+
+
+def test_the_token_reader_s_logits_are_those_without_an_encoder(
+    bundled: Scanner,
+) -> None:
+    alone = _without_encoder(bundled)
+    assert (alone.meaning, alone.checkpoint.sentence_scan) == (None, None)
+    assert bundled.meaning is not None
 
 
 def test_a_checkpoint_without_an_encoder_is_refused(

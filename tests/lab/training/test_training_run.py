@@ -16,6 +16,7 @@ import torch
 from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training.loop import LOG_FILE, STATE_FILE
+from spscanner_lab.training.model_card import _encoder
 from spscanner_lab.training.recipe import read_recipe
 from spscanner_lab.training.stages.evidence import Validation, set_aside
 from spscanner_lab.training.start import RunFiles
@@ -430,3 +431,18 @@ def test_a_run_resumes_only_with_its_inputs(
     )
     assert "give the same again to resume it, or another --out to start again" in error
     assert content(finished.out) == saved
+
+
+def test_a_card_tells_how_its_encoder_was_trained() -> None:
+    record = {
+        "started_from": "all-MiniLM-L6-v2",
+        "steps": 1200,
+        "documents_by_source": {"contracts": 40, "stories": 9},
+        "cross_steps": 300,
+    }
+    told = _encoder(record)
+    assert told == (
+        "all-MiniLM-L6-v2, 1,200 more steps on documents of contracts 40, stories 9;"
+        " a cross-reader, 300 steps from there"
+    )
+    assert "cross-reader" not in _encoder(record | {"cross_steps": 0})
