@@ -22,8 +22,9 @@ class InputFiles(NamedTuple):
 def list_inputs(inputs: Sequence[str]) -> InputFiles:
     """List the tables and documents that inputs name.
 
-    In a folder with tables, only they are read. Hidden files, and files with a name or
-    a folder that begins with an underscore, are left out.
+    In a folder with tables, only they are read, and a note tells of documents beside
+    them. Hidden files, and files with a name or a folder that begins with an
+    underscore, are left out.
 
     Raises
     ------
@@ -55,8 +56,22 @@ def _add_folder(folder: str, files: InputFiles) -> None:
         if visible:
             paths += visible
             files.notes.extend(inside.notes)
+            if paths is files.tables:
+                files.notes.extend(_beside_tables(folder, inside.others))
             return
     raise _nothing_in(folder)
+
+
+def _beside_tables(folder: str, others: Sequence[str]) -> list[str]:
+    """A line about the documents in a folder of which only the tables are read."""
+    readable = [path for path in others if path.lower().endswith(ENDINGS)]
+    documents = _without_underscores(readable, folder)
+    if not documents:
+        return []
+    return [
+        f"{folder}: {len(documents):,} documents beside tables of rows are not read"
+        f" (first: {documents[0]}); give them as inputs of their own"
+    ]
 
 
 def _add_address(address: str, files: InputFiles) -> None:

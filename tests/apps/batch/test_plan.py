@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.apps.batch import plan as plan_module
+from spscanner_rag.apps.batch.inputs import list_inputs
 from tests.apps.batch.conftest import Rows, pairs, parts_of, planned
 
 
@@ -34,6 +35,20 @@ def test_long_rows_end_a_part_early(
         assert [row.document for part in parts_of(plan) for row in part] == [
             each["text"] for each in long
         ]
+
+
+def test_documents_beside_tables_are_told(tmp_path: Path, json_lines: Rows) -> None:
+    folder = Path(json_lines(pairs(1), "folder/rows.jsonl")).parent
+    assert list_inputs([str(folder)]).notes == []
+    for name in ("b.txt", "a.HTML", "_left.txt", "program.exe"):
+        (folder / name).write_text("It rained.")
+    files = list_inputs([str(folder)])
+    assert [Path(path).name for path in files.tables] == ["rows.jsonl"]
+    assert files.documents == []
+    assert files.notes == [
+        f"{folder}: 2 documents beside tables of rows are not read (first:"
+        f" {folder / 'a.HTML'}); give them as inputs of their own"
+    ]
 
 
 def test_a_folder_is_its_tables_without_hidden_files(
