@@ -36,7 +36,14 @@ MOST_VALUES = 2**22
 """Most lists and objects in all records, besides one for each byte of the file: each
 may take thirty times its bytes in memory."""
 
-_INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TZ")
+_INHERITED = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "TZ",
+    "TESSDATA_PREFIX",
+)
 """Names of the environment that the process gets; others may be secrets."""
 
 _SET_PDEATHSIG = 1  # number of the option of Linux's prctl
@@ -220,7 +227,7 @@ class _Watch(threading.Thread):
 def main() -> None:
     """Run in the process: read standard input, and write records as lines of JSON."""
     module, function, parent, size, seconds = sys.argv[2:]
-    _end_with_parent(int(parent))
+    end_with_parent(int(parent))
     _bound_resources(float(seconds), int(size))
     reader = getattr(import_module(module), function)
     arguments = json.loads(sys.stdin.buffer.readline())
@@ -234,7 +241,7 @@ def main() -> None:
         output.flush()
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Let Linux kill this process, even a stopped one, when the parent ends."""
     if not sys.platform.startswith("linux"):
         return

@@ -24,7 +24,7 @@ class FileFormat(NamedTuple):
     endings: tuple[str, ...]  # of file names, in lower case, the usual one first
     media_types: tuple[str, ...]
     most_bytes: int  # larger files are refused
-    # data -> TextFile; with ``limits_itself``: data, seconds, check, progress
+    # data -> TextFile; with ``limits_itself``: data, seconds, check, progress, ocr
     reader: str
     # data -> whether its first bytes say that it is of this format; "" if none can
     recognizer: str = ""

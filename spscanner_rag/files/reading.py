@@ -27,6 +27,10 @@ Opener = Callable[[str, int], int]
 _MIB = 2**20
 _BLOCKS_OF_RECORD = 10_000
 
+OCR_SECONDS = 1_200.0
+"""Time limit for a file whose pages may be recognized: some 300 pages, each of which
+takes seconds."""
+
 AT_ONCE_BYTES = 2**18
 """Files that are larger, unpacked, are read in a separate process, whose start takes
 longer than a small file."""
@@ -37,6 +41,7 @@ def read(
     *,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    ocr: str = "",
 ) -> TextFile:
     r"""Read a document from a file.
 
@@ -53,6 +58,9 @@ def read(
         the pages read so far are returned, with a note.
     progress : callable, optional
         For a PDF, called with the number of pages read and the number of all pages.
+    ocr : str, default ""
+        For a PDF, languages in which Tesseract recognizes pages without text, as it
+        names them: ``"eng"``, ``"deu+eng"``. Nothing is recognized by default.
 
     Returns
     -------
@@ -64,9 +72,9 @@ def read(
     Raises
     ------
     ImportError, ValueError
-        If the package that reads this format is missing; if the file cannot be read, is
-        of another format than its ending says, or is broken, encrypted, without text or
-        too large.
+        If the package that reads this format, or Tesseract, is missing; if the file
+        cannot be read, is of another format than its ending says, or is broken,
+        encrypted, without text or too large.
 
     Examples
     --------
@@ -78,7 +86,7 @@ def read(
     ('Peace',)
     """
     path = str(path)
-    return read_bytes(path, bytes_of(path), seconds=seconds, progress=progress)
+    return read_bytes(path, bytes_of(path), seconds=seconds, progress=progress, ocr=ocr)
 
 
 def read_bytes(
@@ -88,6 +96,7 @@ def read_bytes(
     seconds: float | None = None,
     check: Callable[[], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    ocr: str = "",
 ) -> TextFile:
     """Read a document from the content of a file, otherwise as `read`.
 
@@ -97,7 +106,7 @@ def read_bytes(
         The file's name.
     data : bytes
         Its content.
-    seconds, progress
+    seconds, progress, ocr
         As for `read`.
     check : callable, optional
         Called while a PDF or a large file is read; it may raise an exception to stop
@@ -116,8 +125,10 @@ def read_bytes(
             raise _empty(bool(data), FORMATS["text"])
         if seconds is None:
             seconds = seconds_for(data)
+            if ocr:
+                seconds = max(seconds, OCR_SECONDS)
         if file_format.limits_itself:
-            document: TextFile = file_format.read(data, seconds, check, progress)
+            document: TextFile = file_format.read(data, seconds, check, progress, ocr)
         elif file_format.is_apart or file_format.bytes_of_work(data) > AT_ONCE_BYTES:
             for module in file_format.needs:
                 import_extra(module, f"reading {file_format.name}", file_format.extra)

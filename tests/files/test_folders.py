@@ -40,7 +40,8 @@ def test_a_folder_is_read_and_what_is_left_out_is_told(
         told[2] == f"{tmp_path}: left out 3 files with other endings (.css, .png, none)"
     )
     assert told[3].endswith(
-        "c.pdf: 2 of 3 pages have no text; scanned pages need OCR first"
+        "c.pdf: 2 of 3 pages have no text; scanned pages need OCR, such as"
+        " `--ocr eng` for English ones"
     )
     with pytest.raises(
         ValueError, match="broken"

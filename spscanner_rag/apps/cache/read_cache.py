@@ -80,14 +80,18 @@ class ReadCache:
         self._entries = EntryFolder(folder, most_bytes)
 
     def read(
-        self, path: str | Path, *, progress: Callable[[int, int], None] | None = None
+        self,
+        path: str | Path,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        ocr: str = "",
     ) -> TextFile:
         """Read as `spscanner_rag.files.read`, with its errors.
 
         Plain text and standard input are not kept.
         """
         path = str(path)
-        return self.read_bytes(path, bytes_of(path), progress=progress)
+        return self.read_bytes(path, bytes_of(path), progress=progress, ocr=ocr)
 
     def read_bytes(
         self,
@@ -95,11 +99,12 @@ class ReadCache:
         data: bytes,
         *,
         progress: Callable[[int, int], None] | None = None,
+        ocr: str = "",
     ) -> TextFile:
         """Read as `spscanner_rag.files.reading.read_bytes`, with its errors."""
         if path == STANDARD_INPUT or format_named_by(path) == "text":
             return read_bytes(path, data)
-        reader = f"{_readers()} {Path(path).suffix.lower()} "
+        reader = f"{_readers()} {Path(path).suffix.lower()} {ocr}"
         digest = sha256(reader.encode("utf-8", "surrogatepass") + data).digest()
         name = entry_name("text", digest)
         content = self._entries.get(name)
@@ -107,7 +112,7 @@ class ReadCache:
             stored = text_of(path, content)
             if stored is not None:
                 return stored
-        document = read_bytes(path, data, progress=progress)
+        document = read_bytes(path, data, progress=progress, ocr=ocr)
         content = content_of_text(document)
         if content is not None:
             self._entries.put(name, content)

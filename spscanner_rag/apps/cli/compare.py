@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spscanner_rag.apps.cli.declaring import grouped, option
 from spscanner_rag.apps.cli.model_options import RetrieverOptions
 from spscanner_rag.apps.cli.output_options import OutputFormat, OutputOptions
-from spscanner_rag.apps.cli.shared_options import FILES, PROGRESS, QUERY
+from spscanner_rag.apps.cli.shared_options import FILES, OCR, PROGRESS, QUERY
 from spscanner_rag.scorers import check_query
 from spscanner_rag.system.strict_json import json_text
 from spscanner_rag.text.token_counts import check_counter
@@ -68,6 +68,7 @@ def compare(
         " bundled.",
         "ENCODING",
     ),
+    ocr: str = OCR,
     progress: bool | None = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
@@ -101,7 +102,8 @@ def compare(
         raise ValueError(
             f"--format: got {output.form}; expected text, json or html for a comparison"
         )
-    documents = output.read_documents(files, other_inputs=computes.model_files())
+    model_files = computes.model_files()
+    documents = output.read_documents(files, other_inputs=model_files, ocr=ocr)
     check_evidence_spans(spans, documents)
     use_threads(computes.threads)
     scorers: dict[str, Scorer] = {}

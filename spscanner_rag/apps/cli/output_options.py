@@ -90,11 +90,12 @@ class OutputOptions:
         cache: ReadCache | None = None,
         progress: bool | None = False,
         other_inputs: Sequence[str] = (),
+        ocr: str = "",
     ) -> list[TextFile]:
         """Read files and folders.
 
         Refuse to overwrite them or ``other_inputs``, such as a checkpoint, and report
-        what is left out of a folder.
+        what is left out of a folder. ``ocr`` are languages of scanned pages.
         """
         from spscanner_rag.apps.pages.terminal import page_progress
 
@@ -102,7 +103,7 @@ class OutputOptions:
         read_file = cache.read if cache else read
         with page_progress(progress) as start:
             documents = read_all(
-                paths, tell, lambda path: read_file(path, progress=start(path))
+                paths, tell, lambda path: read_file(path, progress=start(path), ocr=ocr)
             )
         if self.text_out and len(documents) > 1:
             raise ValueError(

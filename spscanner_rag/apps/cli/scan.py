@@ -22,6 +22,7 @@ from spscanner_rag.apps.cli.shared_options import (
     CACHE,
     FILES,
     MODEL,
+    OCR,
     PROGRESS,
     SEGMENT_TOKENS,
 )
@@ -108,6 +109,7 @@ def scan(
     model: str | None = MODEL,
     computes: ScannerOptions,
     segment_tokens: int | None = SEGMENT_TOKENS,
+    ocr: str = OCR,
     cache: bool = CACHE,
     progress: bool | None = PROGRESS,
 ) -> None:
@@ -133,7 +135,7 @@ def scan(
     selection = chosen.of_form(output.form)
     read_cache = user_cache() if cache else None
     model_files = computes.model_files(model)
-    documents = output.read_documents(files, read_cache, progress, model_files)
+    documents = output.read_documents(files, read_cache, progress, model_files, ocr)
     if output.form is OutputFormat.PDF:
         scanned_document.check_is_pdf(documents)
     characters = None

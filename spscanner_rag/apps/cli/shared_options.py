@@ -10,6 +10,12 @@ FILES = argument(
     f"{_FORMATS[0].upper()}{_FORMATS[1:]}, or folders of them; - is standard input.",
     "FILE...",
 )
+OCR = option(
+    "",
+    "Languages of scanned PDFs, as Tesseract names them, such as eng or deu+eng; it"
+    " recognizes the pages without text.",
+    "LANG",
+)
 QUERY = option(..., "The question.", names=("--query", "-q"))
 MODEL = option(None, "Checkpoint: a folder or a Hub id; default: the bundled one.")
 DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")

@@ -16,6 +16,7 @@ from spscanner_rag.files.readers.pdf_forms import form_values
 from spscanner_rag.files.readers.pdf_joining import joined_pages
 from spscanner_rag.files.readers.pdf_letters import strips_of
 from spscanner_rag.files.readers.pdf_lines import Line
+from spscanner_rag.files.readers.pdf_ocr import Recognizer, recognized, recognizer
 from spscanner_rag.files.readers.pdf_paragraphs import Paragraph, paragraphs_of
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.pages import EDGE_LINES
@@ -42,11 +43,12 @@ def read_pdf(
     seconds: float = LEAST_SECONDS,
     check: Callable[[], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    ocr: str = "",
 ) -> TextFile:
-    """Read a PDF.
+    """Read a PDF, with OCR of pages without text in some languages.
 
     ``ValueError`` if broken, encrypted or without text, ``ImportError`` without
-    pypdfium2.
+    pypdfium2, or without Tesseract for OCR.
 
     If its process has to end early, the text has the pages read until then, with a
     note; see `read_apart`. ``progress`` gets the number of pages read and the number of
@@ -54,7 +56,8 @@ def read_pdf(
     """
     import_extra("pypdfium2", "reading PDF", "files")
     records: list[Record] = []
-    stream = read_apart(read_pages, data, seconds, check)
+    by = recognizer(ocr) if ocr else ()
+    stream = read_apart(read_pages, data, seconds, check, *by)
     for record in islice(stream, MOST_PAGES + 1):
         records.append(record)
         if progress and "pages" in records[0]:
@@ -96,7 +99,8 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
             )
         raise ValueError(
             f"got a PDF without text on its {count} page{'' if count == 1 else 's'};"
-            " expected text: scanned pages need OCR first, for example `ocrmypdf`"
+            " expected text: scanned pages need OCR, `--ocr eng` (in Python,"
+            ' `ocr="eng"`) for English ones'
         )
     notes = []
     if unread:
@@ -107,7 +111,13 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
     empty = sum(not page["parts"] for page in pages) - len(unread)
     if 2 * empty > len(pages):
         notes.append(
-            f"{empty} of {len(pages)} pages have no text; scanned pages need OCR first"
+            f"{empty} of {len(pages)} pages have no text; scanned pages need OCR, such"
+            " as `--ocr eng` for English ones"
+        )
+    if recognized_pages := sum("ocr" in page for page in pages):
+        notes.append(
+            f"{recognized_pages} of {len(pages)} pages were read by OCR, which may"
+            " mistake letters"
         )
     if len(pages) < count and unread[-MOST_BROKEN:][:1] == [
         len(pages) - MOST_BROKEN + 1
@@ -147,11 +157,15 @@ def opened(data: bytes) -> Any:  # noqa: ANN401 - a document of pypdfium2
         return {"locked": True} if locked else {"broken": str(error)[:120]}
 
 
-def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
+def read_pages(
+    data: bytes, program: str = "", languages: str = ""
+) -> Iterator[dict[str, Any]]:
     """Yield the number of the pages, then each page.
 
-    If there are none, yield why.
+    If there are none, yield why. Pages without text are recognized by a program, if it
+    is named.
     """
+    by = Recognizer(program, languages) if program else None
     document = opened(data)
     if isinstance(document, dict):
         yield document
@@ -164,7 +178,7 @@ def read_pages(data: bytes) -> Iterator[dict[str, Any]]:
     for number in range(min(count, MOST_PAGES)):
         try:
             page = document[number]
-            record = _page(page)
+            record = _page(page, by)
             record["values"] = form_values(document.formenv, page)
             record["label"] = document.get_page_label(number)[:_LONGEST_LABEL]
             page.close()
@@ -188,28 +202,40 @@ def _characters(record: Record) -> int:
     return count
 
 
-def _page(page: Any) -> dict[str, Any]:  # noqa: ANN401 - of pypdfium2
+def _page(
+    page: Any,  # noqa: ANN401 - of pypdfium2
+    by: Recognizer | None,
+) -> dict[str, Any]:
     """The paragraphs of a page, and which of their lines are at its edges.
 
     A line is its text and the boxes of its words in one flat list: left, bottom, right
-    and top in tenths of a point. Sizes of bold letters are negative.
+    and top in tenths of a point. Sizes of bold letters are negative, and those of
+    recognized ones 0, since they are not known well enough for headings.
     """
-    paragraphs = paragraphs_of(strips_of(page))
+    rotation = page.get_rotation()
+    strips = strips_of(page)
+    is_recognized = by is not None and not strips
+    if by is not None and not strips:
+        page.set_rotation(rotation)
+        strips = recognized(page, by)
+    paragraphs = paragraphs_of(strips)
     parts = []
     for paragraph in paragraphs:
         lines = []
         for line in paragraph.lines:
             lines.append((line.text, [edge for box in line.boxes for edge in box]))
+        size = -paragraph.size if paragraph.bold else paragraph.size
         parts.append(
             {
                 "lines": lines,
                 "kind": paragraph.kind,
-                "size": -paragraph.size if paragraph.bold else paragraph.size,
+                "size": 0.0 if is_recognized else size,
                 "table": paragraph.table,
             }
         )
     rows = _rows(paragraphs)
     return {
+        **({"ocr": True} if is_recognized and parts else {}),
         "parts": parts,
         TOP: rows[:EDGE_LINES],
         BOTTOM: rows[: -EDGE_LINES - 1 : -1],

@@ -197,12 +197,15 @@ def _split_at_last_sentence(part: Part) -> tuple[Part, Part] | None:
 def heading_levels(pages: Sequence[Sequence[Part]]) -> dict[float, int]:
     """Heading levels by font size, the largest first.
 
-    Bold fonts have negative sizes. If most of the text is bold, bold says nothing.
+    Bold fonts have negative sizes. If most of the text is bold, bold says nothing. A
+    size of 0 is not known.
     """
     sizes: Counter[float] = Counter()
     candidates = set()
     for parts in pages:
         for part in parts:
+            if part.size == 0:
+                continue
             sizes[part.size] += len(part.text)
             if part.kind == TEXT:
                 candidates.add(part.size)

@@ -107,12 +107,16 @@ def test_a_page_without_text_keeps_its_number(pdf_of: PdfOf) -> None:
         (6, 3),
     ]
     mostly = read_pdf(pdf_of([["One."], [], []]))
-    assert mostly.notes == ("2 of 3 pages have no text; scanned pages need OCR first",)
+    assert mostly.notes == (
+        "2 of 3 pages have no text; scanned pages need OCR, such as `--ocr eng` for"
+        " English ones",
+    )
 
 
 def test_a_scan_is_refused(pdf_of: PdfOf) -> None:
     with pytest.raises(
-        ValueError, match=r"^got a PDF without text on its 2 pages; .* need OCR first"
+        ValueError,
+        match=r"^got a PDF without text on its 2 pages; .* need OCR, `--ocr eng`",
     ):
         read_pdf(pdf_of([[], []]))
 
