@@ -120,7 +120,10 @@ def scorer(name: str) -> Scorer:
 
 
 def test_every_kind_is_here() -> None:
-    assert list(NAMES) == list(usages())
+    missing = sorted(usages().keys() - NAMES.keys())
+    assert not missing, f"add a name of {missing} to NAMES in {__file__}"
+    left = sorted(NAMES.keys() - usages().keys())
+    assert not left, f"take {left} out of NAMES in {__file__}: no such retriever"
 
 
 @EVERY

@@ -1,5 +1,6 @@
 """The server for agents: in this process, over HTTP, and as a program."""
 
+import math
 import os
 import sys
 import threading
@@ -53,11 +54,13 @@ async def test_progress_and_cancelling(
     by: str, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[float] = []
+    totals: list[float] = []
 
     async def progress(
         progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         told.append(progress)
+        totals.append(math.inf if total is None else total)
 
     started, ended, over = threading.Event(), threading.Event(), threading.Event()
 
@@ -85,6 +88,8 @@ async def test_progress_and_cancelling(
         )
         assert told == sorted(set(told))
         assert len(told) > 1
+        pairs = zip(told, totals, strict=True)
+        assert all(0 <= done <= total for done, total in pairs)
         monkeypatch.setattr(Pipeline, "run", endless)
         async with anyio.create_task_group() as group:
             group.start_soon(

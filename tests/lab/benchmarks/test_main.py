@@ -19,6 +19,7 @@ from spscanner_lab.benchmarks.long_documents import _scan_here
 from spscanner_lab.benchmarks.machine_limits import least_work
 from spscanner_lab.benchmarks.readings import reading_rows
 from spscanner_lab.benchmarks.serve import _address_in
+from spscanner_lab.benchmarks.speed import _default_dtypes
 from spscanner_lab.benchmarks.whole_scanners import _question_rows
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
@@ -155,9 +156,7 @@ def tiny_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_that_cannot_run_has_a_row_with_the_reason(
     windowed_checkpoint: Path,
 ) -> None:
-    options = argparse.Namespace(
-        tokens=[40, 20], repeats=1, longest=120.0, end=math.inf
-    )
+    options = argparse.Namespace(tokens=[40, 20], repeats=1, longest=1e9, end=math.inf)
     cpu = torch.device("cpu")
     rows = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
     assert list(rows) == ["float32, torch, 20 tokens", "float32, torch, 40 tokens"]
@@ -186,10 +185,72 @@ def test_memory_that_runs_out_ends_the_rows_of_a_program(
     monkeypatch.setattr(
         "spscanner_lab.benchmarks.readings.forward_of", lambda *_: exhausted
     )
-    options = argparse.Namespace(tokens=[9, 99], repeats=1, longest=9.0, end=math.inf)
+    options = argparse.Namespace(tokens=[9, 99], repeats=1, longest=1e9, end=math.inf)
     cpu = torch.device("cpu")
     rows = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
     assert set(rows.values()) == {"out of memory"}
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+@pytest.mark.parametrize(
+    ("parts", "rows"),
+    [
+        (["readings"], ["float32, torch", "float32, numba"]),
+        (["questions"], ["whole scanner"]),
+        (
+            ["readings", "embedding"],
+            ["float32, torch", "float32, numba", "whole scanner"],
+        ),
+    ],
+)
+def test_each_part_of_speed_has_its_rows_for_each_size(
+    measured: Any, monkeypatch: pytest.MonkeyPatch, parts: list[str], rows: list[str]
+) -> None:
+    def read(
+        kind: str, folder: Path, device: object, dtype: str, options: object
+    ) -> dict[str, str]:
+        return {f"{dtype}, {kind}": f"weights of {(folder / 'size').read_text()}"}
+
+    def scan(size: str, *options: object) -> dict[str, str]:
+        return {"whole scanner": f"scanner of {size}"}
+
+    def write(size: str, folder: Path) -> None:
+        (folder / "size").write_text(size)
+
+    speed = "spscanner_lab.benchmarks.speed"
+    monkeypatch.setattr(f"{speed}.reading_rows", read)
+    monkeypatch.setattr(f"{speed}.scanner_rows", scan)
+    monkeypatch.setattr(f"{speed}.write_random_weights", write)
+    sizes = ("--sizes", "tiny", "130m", "--dtype", "float32")
+    results = measured("speed", *sizes, "--kinds", "torch", "numba", "--parts", *parts)
+    assert results["GB/s of a large copy"] > 0
+    shown = [name for name in results if name.startswith(("tiny", "130m"))]
+    expected = [f"{size}, {row}" for size in ("tiny", "130m") for row in rows]
+    assert shown == expected
+    assert all(name.split(",")[0] in results[name] for name in shown)
+
+
+def test_without_a_choice_the_native_dtype_is_measured_and_on_cpus_float32() -> None:
+    dtypes = _default_dtypes("cpu")
+    assert dtypes[-1] == "float32"
+    assert len(dtypes) == len(set(dtypes)) <= 2
+
+
+def test_an_import_is_timed_without_the_interpreter_s_start(
+    measured: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {"pass": 1.0, "import torch": 5.0}
+    clock = [0.0]
+
+    def run(command: list[str], check: bool) -> None:
+        assert check
+        clock[0] += seconds.get(command[-1], 2.0)
+
+    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    results = measured("import", "--repeats", 2)
+    assert results["seconds, import torch"] == 4
+    assert results["seconds, import spscanner_rag"] == 1
 
 
 def test_several_questions_are_timed_beside_one(tiny_scanner: Scanner) -> None:
@@ -198,7 +259,7 @@ def test_several_questions_are_timed_beside_one(tiny_scanner: Scanner) -> None:
         question_tokens=60,
         short_documents=3,
         short_tokens=20,
-        longest=120.0,
+        longest=1e9,
         repeats=1,
     )
     rows = _question_rows(tiny_scanner, options)
