@@ -209,3 +209,39 @@ def test_preparing_reports_and_can_be_cancelled(bundled: Scanner) -> None:
     assert isinstance(prepared, PreparedDocument)
     assert steps
     assert steps[-1][0] == steps[-1][1] > 0
+
+
+def test_what_is_restored_is_what_was_prepared(tiny_scanner: Scanner) -> None:
+    arrays = tiny_scanner.arrays_of(tiny_scanner.prepare(HARBOUR))
+    restored = tiny_scanner.restore(HARBOUR, arrays)
+    scanned = tiny_scanner.scan(QUERIES[0], restored)
+    assert_equal([scanned], [tiny_scanner.scan(QUERIES[0], HARBOUR)])
+
+
+@pytest.mark.parametrize("number", [-1, 10**6])
+def test_tokens_of_another_model_are_not_restored(
+    tiny_scanner: Scanner, number: int
+) -> None:
+    arrays = tiny_scanner.arrays_of(tiny_scanner.prepare(HARBOUR))
+    arrays["input_ids"] = arrays["input_ids"].copy()
+    arrays["input_ids"][3] = number
+    with pytest.raises(ValueError, match="tokens that the model does not"):
+        tiny_scanner.restore(HARBOUR, arrays)
+
+
+def test_vectors_of_other_sentences_are_not_restored(bundled: Scanner) -> None:
+    prepared = bundled.prepare(HARBOUR)
+    arrays = bundled.arrays_of(prepared)
+    of_other = bundled.prepare("It rained.").vectors
+    for vectors in (None, of_other):
+        with pytest.raises(ValueError, match="other sentences than its vectors"):
+            bundled.restore(HARBOUR, arrays, vectors)
+    restored = bundled.restore(HARBOUR, arrays, prepared.vectors)
+    scanned = bundled.scan(QUERIES[0], restored)
+    assert_equal([scanned], [bundled.scan(QUERIES[0], prepared)])
+
+
+def test_only_what_prepare_returned_has_arrays(tiny_scanner: Scanner) -> None:
+    plain: Any = HARBOUR
+    with pytest.raises(TypeError, match="is str; expected what this scanner's prepare"):
+        tiny_scanner.arrays_of(plain)

@@ -172,3 +172,16 @@ def test_claims_with_the_bundled(bundled: Scanner) -> None:
 def test_a_scanner_without_an_encoder_is_refused(tiny_scanner: Scanner) -> None:
     with pytest.raises(ValueError, match="without an encoder"):
         verify("The ship went aground.", [LOG], scanner=tiny_scanner)
+
+
+def test_of_two_near_quotes_the_cited_one_counts_and_else_the_nearer() -> None:
+    files = (
+        ("a.txt", "The mate left the island in the spring of 1811 with four ships."),
+        ("b.txt", "The mate left the island in the winter of 1811 with three ships."),
+    )
+    quote = '"The mate left the island in the winter of 1811 with four ships."'
+    (cited,) = quotes_of(f"{quote} [1]", files)
+    (uncited,) = quotes_of(quote.replace("four", "two"), files)
+    assert (cited.status, uncited.status) == ("altered", "altered")
+    assert [place.document for place in cited.places] == [0]
+    assert [place.document for place in uncited.places] == [1]
