@@ -69,7 +69,10 @@ class _Lengths:
         self._bins: dict[tuple[str, str], int | None] = {}
 
     def bin_of(self, document: Document) -> int | None:
-        """The start of a document's bin; None if nobody knows its length."""
+        """The start of a document's bin.
+
+        None if nobody knows its length.
+        """
         key = (document.source, document.doc_id)
         if key not in self._bins:
             tokens = document.tokens

@@ -128,7 +128,10 @@ def _line(path: Path, number: int) -> str:
 
 
 def _found(path: Path) -> Path | None:
-    """Return a file, or the same with ``.gz``; None if neither exists."""
+    """Return a file, or the same with ``.gz``.
+
+    None if neither exists.
+    """
     for candidate in (path, path.with_name(f"{path.name}.gz")):
         if candidate.is_file():
             return candidate
@@ -136,7 +139,10 @@ def _found(path: Path) -> Path | None:
 
 
 def file_of(path: Path) -> Path:
-    """Return a file, or the same with ``.gz``; `DataError` if neither exists."""
+    """Return a file, or the same with ``.gz``.
+
+    `DataError` if neither exists.
+    """
     existing = _found(path)
     if existing is None:
         raise DataError(f"{path}: no such file; expected {_NEEDED}")

@@ -23,7 +23,10 @@ class JsonError(ValueError):
 
 
 class TooLongError(ValueError):
-    """A value that is longer than what is decoded; it can be skipped."""
+    """A value that is longer than what is decoded.
+
+    It can be skipped.
+    """
 
 
 class JsonStream:
@@ -109,7 +112,10 @@ class JsonStream:
                 raise self._error(f"a value ({reason:.60})")
 
     def skip(self) -> int:
-        """Pass over the value that comes next; return how many items a list has."""
+        """Pass over the value that comes next.
+
+        Return how many items a list has.
+        """
         first = self.peek()
         if first == '"':
             self._skip_string()
@@ -196,7 +202,10 @@ class JsonStream:
             raise self._error("more")
 
     def _read(self) -> bool:
-        """Read a piece; forget what is before the place."""
+        """Read a piece.
+
+        Forget what is before the place.
+        """
         if self._at_end:
             return False
         piece = self._file.read(max(PIECE, len(self._buffer) - self._place))

@@ -176,7 +176,10 @@ def _load_propositions(model: str, options: LoadOptions) -> "Scorer":
 
 
 def _with_embedder(model: str) -> tuple[str, str]:
-    """Split MODEL@EMBEDDER; a folder may have an @ in its name."""
+    """Split MODEL@EMBEDDER.
+
+    A folder may have an @ in its name.
+    """
     if Path(model).expanduser().is_dir():
         return model, ""
     decomposer, at, embedder = model.rpartition("@")

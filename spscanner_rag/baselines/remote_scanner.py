@@ -379,7 +379,9 @@ class RemoteScanner(Scorer):
             ) from None
 
     def with_read(self, read: Read) -> Self:
-        """Return a scanner of the same server, which reads as told; see `Scorer`.
+        """Return a scanner of the same server, which reads as told.
+
+        See `Scorer`.
 
         A share is refused by a server whose checkpoint has no sentence scan.
         """

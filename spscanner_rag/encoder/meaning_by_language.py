@@ -97,7 +97,10 @@ class MeaningByLanguage(Meaning):
 
     @property
     def reads_other_languages(self) -> bool:
-        """Whether there is an encoder of other languages; loads nothing."""
+        """Whether there is an encoder of other languages.
+
+        Loads nothing.
+        """
         return self._load is not None
 
     def keep_in(self, store: VectorStore | None) -> None:

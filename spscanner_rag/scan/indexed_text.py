@@ -34,7 +34,10 @@ class IndexedText(TokenizedText):
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """The languages of its parts; see `text.language_parts`."""
+        """The languages of its parts.
+
+        See `text.language_parts`.
+        """
         return frozenset(part_languages(self.sentences))
 
     @property

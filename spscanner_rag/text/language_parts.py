@@ -157,7 +157,10 @@ def _language_of_part(words: Sequence[str]) -> str:
 
 
 def _script_of(words: Sequence[str]) -> str:
-    """The script of most letters; the usual case is fast."""
+    """The script of most letters.
+
+    The usual case is fast.
+    """
     if _is_latin(words):
         return LATIN
     return main_script((word, 1) for word in words)

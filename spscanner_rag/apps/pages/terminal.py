@@ -86,7 +86,10 @@ class _ProgressInLines(Progress):
     _told_at: float | None = None
 
     def add_task(self, *arguments: Any, **fields: Any) -> TaskID:  # noqa: ANN401
-        """Add a bar; the first one starts the clock."""
+        """Add a bar.
+
+        The first one starts the clock.
+        """
         if self._told_at is None:
             self._told_at = monotonic()
         return super().add_task(*arguments, **fields)

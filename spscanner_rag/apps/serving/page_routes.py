@@ -175,7 +175,10 @@ def _digest(source: NamedFile | str) -> str:
 
 
 def _read_document(source: NamedFile | str, check: Callable[[], None]) -> TextFile:
-    """A pasted text, or what a file holds; ``RefusedError`` if it cannot be read."""
+    """A pasted text, or what a file holds.
+
+    ``RefusedError`` if it cannot be read.
+    """
     if isinstance(source, str):
         return TextFile(PASTED, source)
     try:
@@ -199,7 +202,10 @@ def _cut(
 def _pictures(
     body: Page, scanned: Sequence[ScannedDocument], check: Callable[[], None]
 ) -> list[Picture]:
-    """The pages of a PDF with its picks; none if there are several documents."""
+    """The pages of a PDF with its picks.
+
+    None if there are several documents.
+    """
     document = scanned[0].document
     if document.words is None or body.file is None:
         return []

@@ -95,7 +95,10 @@ def parts_of_answer(
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with ascending spans blanked, so that places stay; line breaks too."""
+    """The text with ascending spans blanked, so that places stay.
+
+    Line breaks too.
+    """
     pieces = []
     at = 0
     for start, end in spans:
@@ -115,7 +118,10 @@ def _blanked(text: str, *patterns: "regex.Pattern[str]") -> str:
 
 
 def _quote_spans(plain: str, marks: Sequence[CitationMark]) -> list[tuple[int, int]]:
-    """Spans of the quotes, ascending; of nested ones the outer."""
+    """Spans of the quotes, ascending.
+
+    Of nested ones the outer.
+    """
     spans = []
     for match in _BLOCK_QUOTE.finditer(plain):
         spans += _paragraphs(plain, *match.span())

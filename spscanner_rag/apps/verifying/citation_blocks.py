@@ -203,7 +203,10 @@ def to_openai(verification: Verification) -> dict[str, Any]:
 
 
 def _disjoint(verification: Verification) -> list[Statement]:
-    """The supported statements; of a claim and a quote in it, the quote."""
+    """The supported statements.
+
+    Of a claim and a quote in it, the quote.
+    """
     supported = verification.with_status("supported")
     quotes = [statement for statement in supported if statement.kind == "quote"]
     cited = list(quotes)

@@ -147,7 +147,9 @@ def is_number_form(form: str) -> bool:
 
 
 def number_value(form: str) -> str | None:
-    """The digits of a number below 100 in words, or of one in digits; else None.
+    """The digits of a number below 100 in words, or of one in digits.
+
+    Else None.
 
     Examples
     --------

@@ -23,7 +23,9 @@ class QuotePart(NamedTuple):
 
 
 def parts_of(quote: str) -> list[QuotePart]:
-    """The parts of a quote; none if it has no words.
+    """The parts of a quote.
+
+    None if it has no words.
 
     Examples
     --------

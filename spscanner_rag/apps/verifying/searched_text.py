@@ -55,7 +55,10 @@ class SearchedText:
         return order, np.concatenate([[0], np.cumsum(counts)])
 
     def numbers_of(self, words: Sequence[Word]) -> NDArray[np.int64]:
-        """The numbers of a quote's words; -1 for those that the text does not have."""
+        """The numbers of a quote's words.
+
+        -1 for those that the text does not have.
+        """
         numbers = [self._number_of.get(word.form, _UNKNOWN) for word in words]
         return np.array(numbers, np.int64)
 
@@ -78,7 +81,9 @@ class SearchedText:
         return first_places
 
     def near(self, quote: NDArray[np.int64]) -> list[Alignment]:
-        """Stretches like a quote, (words,), the nearest first; none that is not near.
+        """Stretches like a quote, (words,), the nearest first.
+
+        None that is not near.
 
         At least half of its words by rarity are in a near stretch, and at most half
         of them are changed.
@@ -100,7 +105,10 @@ class SearchedText:
         return sorted(alignments, key=lambda alignment: alignment.distance)
 
     def _weights(self, quote: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How rare each word of a quote is; a word that is nowhere counts as common."""
+        """How rare each word of a quote is.
+
+        A word that is nowhere counts as common.
+        """
         weights = np.ones(len(quote))
         for at, number in enumerate(quote):
             if number >= 0:

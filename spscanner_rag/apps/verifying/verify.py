@@ -166,7 +166,10 @@ def _citation_of(block: CitedQuote, names: Sequence[str]) -> Citation:
 
 
 def _cited(citations: Sequence[Citation]) -> Cited | None:
-    """What citations mean; None without any."""
+    """What citations mean.
+
+    None without any.
+    """
     if not citations:
         return None
     pages_of: dict[int, set[str]] = {}

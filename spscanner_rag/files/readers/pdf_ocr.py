@@ -148,7 +148,10 @@ def _picture(bitmap: Any) -> bytes:  # noqa: ANN401 - of pypdfium2
 
 
 def _answer(by: Recognizer, picture: bytes, dots: int) -> str:
-    """What Tesseract prints; nothing if it takes too long or fails."""
+    """What Tesseract prints.
+
+    Nothing if it takes too long or fails.
+    """
     command = [by.program, "stdin", "stdout", "-l", by.languages, "--dpi", str(dots)]
     end_with_us = None
     if sys.platform.startswith("linux"):
@@ -171,7 +174,10 @@ def _answer(by: Recognizer, picture: bytes, dots: int) -> str:
 
 
 def _words(answer: str) -> Iterator[_Word]:
-    """The words of Tesseract's table; other lines are left out."""
+    """The words of Tesseract's table.
+
+    Other lines are left out.
+    """
     for line in answer.split("\n")[: 10 * _MOST_WORDS]:
         fields = line.split("\t", _FIELDS - 1)
         if len(fields) != _FIELDS or fields[0] != _WORD_LEVEL:

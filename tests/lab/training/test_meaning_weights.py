@@ -16,7 +16,7 @@ from tests.lab.training.knowing import Knowing
 def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     rng = np.random.default_rng(0)
     read = []
-    for number in range(200):
+    for number in range(110):
         relevant = np.zeros(30, bool)
         relevant[rng.integers(30)] = number % 10 > 0
         # each by two sigmas
@@ -30,7 +30,7 @@ def test_weights_are_those_of_two_scores_of_known_worth() -> None:
     lows = np.full(30, -5, np.float32)
     zeros = np.zeros(30, np.float32)
     foreign = ScoredQuestion("b", lows, zeros, np.zeros(30, bool))
-    elsewhere = [foreign] * 100
+    elsewhere = [foreign] * 55
     weights = fitted_weights(read, MeaningWeights(mean=0.1, deviation=0.2), elsewhere)
     assert weights.scanner > 0
     assert 5 < weights.sentence / weights.scanner < 20
