@@ -20,7 +20,7 @@ from spscanner_lab.training.finetuning import (
     question_loss,
 )
 from spscanner_rag.checkpoint.encoder_file import HEAD, EncoderFile
-from spscanner_rag.encoder.bert import WORD_EMBEDDINGS, Bert
+from spscanner_rag.encoder.bert import WORD_EMBEDDINGS, Bert, restored
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.cross_windows import SentenceTokens, windows_around
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
@@ -30,6 +30,8 @@ THRESHOLD_WEIGHT = 0.5
 # questions in a step, and windows of the document of each
 QUESTIONS = 4
 WINDOWS = 5
+# of the questions that name somebody, how many are followed by a near miss
+NEAR_MISS_SHARE = 0.5
 NOISE = 0.03  # standard deviation of the noise on the cosines that choose wrong windows
 
 _LIKELY_SENTENCES = 200  # around which windows may be laid
@@ -60,8 +62,7 @@ class CrossTraining(Finetuning):
         head = torch.tensor([0.0] * file.shape.hidden_size + scale_and_shift)
         super().__init__(file, sources, seed, {HEAD: head})
         with torch.no_grad():
-            kinds = self.weights["embeddings.token_type_embeddings.weight"]
-            kinds[1] = kinds[0]
+            self._start(file)
         self._encoder = file.loaded("", "cpu", torch.float32)
         # of each document drawn, by the identity of its sentences
         self._vectors: dict[int, SentenceVectors] = {}
@@ -69,6 +70,17 @@ class CrossTraining(Finetuning):
         for name in sorted(sources):
             questions = sum(len(document.questions) for document in sources[name])
             self._source_weights.append(math.sqrt(questions))
+
+    def _start(self, file: EncoderFile) -> None:
+        """Start from the file's cross-reader, or from its encoder if it has none."""
+        if file.cross is None:
+            kinds = self.weights["embeddings.token_type_embeddings.weight"]
+            kinds[1] = kinds[0]
+            return
+        trained = restored(file.cross)
+        self.fast_weights[HEAD].copy_(trained.pop(HEAD).float())
+        for name, weight in trained.items():
+            self.weights[name].copy_(weight.float())
 
     def cross(self) -> dict[str, Tensor]:
         """The current weights, with the head, for an encoder's file."""
@@ -80,7 +92,9 @@ class CrossTraining(Finetuning):
         """The mean loss of the step's questions."""
         bert = Bert(self.file.shape, self.weights)
         reader = CrossReader(bert, self.file.tokenizer, self.fast_weights[HEAD])
-        examples = [self._draw_example(reader, rng) for _ in range(QUESTIONS)]
+        examples: list[CrossExample] = []
+        for _ in range(QUESTIONS):
+            examples += self._draw_examples(reader, rng)
         questions: list[list[int]] = []
         windows: list[list[list[int]]] = []
         for example in examples:
@@ -98,11 +112,29 @@ class CrossTraining(Finetuning):
             first = stop
         return torch.stack(losses).mean()
 
-    def _draw_example(self, reader: CrossReader, rng: random.Random) -> CrossExample:
+    def _draw_examples(
+        self, reader: CrossReader, rng: random.Random
+    ) -> list[CrossExample]:
+        """A question, and perhaps the same about another name of its document."""
         name = rng.choices(sorted(self.sources), self._source_weights)[0]
         document = rng.choice(self.sources[name])
         question = rng.choice(document.questions)
-        sentences = document.sentences
+        examples = [self._example(question, document.sentences, reader, rng)]
+        if question.near_misses and rng.random() < NEAR_MISS_SHARE:
+            near_miss = TokenizedQuestion(
+                rng.choice(question.near_misses), question.relevant[:0]
+            )
+            examples.append(self._example(near_miss, document.sentences, reader, rng))
+        return examples
+
+    def _example(
+        self,
+        question: TokenizedQuestion,
+        sentences: list[list[int]],
+        reader: CrossReader,
+        rng: random.Random,
+    ) -> CrossExample:
+        """A question with windows of its document."""
         noise_rng = np.random.default_rng(rng.getrandbits(32))
         noise = noise_rng.normal(0, NOISE, len(sentences))
         noisy_cosines = self._cosines(question, sentences) + noise

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
+from spscanner_lab.training.swapped_names import names_of, swapped_questions
 from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.results.coverage import Spans, relevant_units
+from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.turns import turns_of
+from spscanner_rag.text.units import Unit
 
 # of the sentences around evidence, among which a question must find what answers it
 STRETCH_TOKENS = 2000
@@ -29,6 +33,8 @@ class TokenizedQuestion(NamedTuple):
 
     ids: list[int]
     relevant: NDArray[np.int64]
+    # the same about another name of the text, which answers none of them
+    near_misses: tuple[list[int], ...] = ()
 
 
 class TokenizedDocument(NamedTuple):
@@ -93,8 +99,10 @@ def _tokenized_source(documents: Iterable[Document], encoder: TokenEncoder) -> S
 
 
 def _tokenized(document: Document, encoder: TokenEncoder) -> TokenizedDocument:
-    units = SentenceSegmenter().segment(document.text)
+    units = _cut(document.text)
     spans = Spans.of(units)
+    names = names_of(document.text)
+    rng = random.Random(document.doc_id)
     questions = []
     for question in document.questions:
         is_relevant = relevant_units(spans.starts, spans.ends, question.evidence)
@@ -103,10 +111,23 @@ def _tokenized(document: Document, encoder: TokenEncoder) -> TokenizedDocument:
             relevant = relevant[:0]
         elif question.ambiguous or not 0 < len(relevant) <= MAX_EVIDENCE:
             continue
+        near_misses = []
+        if len(relevant):
+            for swapped in swapped_questions(question.text, names, rng):
+                near_misses.append(encoder.question_ids(folded(swapped)))
         question_ids = encoder.question_ids(folded(question.text))
-        questions.append(TokenizedQuestion(question_ids, relevant))
+        questions.append(TokenizedQuestion(question_ids, relevant, tuple(near_misses)))
     sentences = [encoder.ids(unit.model_text) for unit in fold_units(units)]
     return TokenizedDocument(sentences, questions)
+
+
+def _cut(text: str) -> list[Unit]:
+    """The sentences of a text, those of a turn with its speaker, as a scanner cuts."""
+    segmenter = SentenceSegmenter()
+    turns = turns_of(text)
+    if not turns:
+        return segmenter.segment(text)
+    return segment_blocks(text, turns, segmenter.for_text(text).segment)
 
 
 def stretch_of(source: Source, rng: random.Random) -> TokenizedDocument:

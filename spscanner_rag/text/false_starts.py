@@ -1,7 +1,8 @@
 """Starts of sentences that a rule finds, but at which no sentence begins.
 
-`false_starts` finds two kinds: the text after a heading that runs in, and an item of an
-enumeration whose other items stand within lines.
+`false_starts` finds three kinds: the text after a heading that runs in, an item of an
+enumeration whose other items stand within lines, and who says what is quoted before it
+in Chinese and Japanese.
 """
 
 import re
@@ -30,6 +31,14 @@ _RUN_IN = re.compile(
 _NUMBERED = re.compile(rf"{_NUMBER}[ \t]")
 _LONGEST_RUN_IN = 120  # characters
 
+# "他说", "he said", after a quotation, and "と彼は言った"
+_QUOTED = re.compile("[。\uff01\uff1f!?…][”」』]\\Z")
+_WHO_SAYS = re.compile(
+    "[^。\uff01\uff1f!?\uff0c,、“「『\n]{0,8}[说說道问問答喊叫嚷][道着了]?"
+    "[。\uff0c,\uff1a:\uff01\uff1f]"
+    "|(?:と(?!ても|ころ|き)|って)[^。「『\n]{1,24}[言聞答叫尋話思考呟]"
+)
+
 _ITEM = re.compile(r"\(([a-z]|[ivx]{1,4}|\d{1,2})\)[ \t]+[a-zß-öø-ÿ]")
 _ENDS = ".!?:;…"
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
@@ -50,7 +59,8 @@ def false_starts(text: str, starts: Sequence[int]) -> Iterator[int]:
     before = 0
     for start in starts:
         after_run_in = _is_after_run_in(text, before, start)
-        if after_run_in or _continues_enumeration(text, start):
+        continues = _continues_enumeration(text, start)
+        if after_run_in or continues or _tells_who_says(text, start):
             yield start
         else:
             before = start
@@ -65,6 +75,12 @@ def _is_after_run_in(text: str, before: int, start: int) -> bool:
         return False
     following = text[start : start + _LONGEST_RUN_IN]
     return bool(following.strip()) and not _NUMBERED.match(following)
+
+
+def _tells_who_says(text: str, start: int) -> bool:
+    """True for what follows a quotation if it tells who says it."""
+    is_quoted = _QUOTED.search(text, max(0, start - 2), start) is not None
+    return is_quoted and _WHO_SAYS.match(text, start) is not None
 
 
 def _continues_enumeration(text: str, start: int) -> bool:

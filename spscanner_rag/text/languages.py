@@ -83,8 +83,11 @@ _TELLING: Mapping[str, frozenset[str]] = {
 
 # A text with this share of English stop words is English.
 _ENGLISH_SHARE = 0.2
-# The share of another language's stop words must be larger than this.
+# The share of another language's stop words must be larger than this, or than the
+# second where hardly a word is English: Turkish or Finnish has fewer stop words.
 _SHARE = 0.25
+_SHARE_WITHOUT_ENGLISH = 0.1
+_HARDLY_ENGLISH = 0.04
 # Minimum number of different ones: a list of Spanish place names has a few.
 _DISTINCT = 6
 # They must be more than this many times as frequent as English ones.
@@ -116,7 +119,10 @@ def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> st
     if script != LATIN:
         return _language_in_script(script, vocabulary, counts)
     best_language = ENGLISH
-    best_count = max(len(numbers) * _SHARE, n_english * _TIMES_ENGLISH)
+    share = _SHARE
+    if n_english < len(numbers) * _HARDLY_ENGLISH:
+        share = _SHARE_WITHOUT_ENGLISH
+    best_count = max(len(numbers) * share, n_english * _TIMES_ENGLISH)
     for language in _TELLING:
         if language == ENGLISH:
             continue

@@ -31,6 +31,7 @@ from spscanner_rag.text.sentencex_boundaries import (
     mask_paired_marks,
 )
 from spscanner_rag.text.spans import cut_long_span, spans_between, trim_span
+from spscanner_rag.text.thai_clauses import clause_starts
 from spscanner_rag.text.units import Segmenter, Unit, units_from_spans
 
 __all__ = ["Segmenter", "SentenceSegmenter", "Unit"]
@@ -257,7 +258,8 @@ class SentenceSegmenter:
 
         starts = cut(part)
         from_zero = starts if starts[:1] == [0] else [0, *starts]
-        return sorted({*starts, *more_starts(part, from_zero, cut)})
+        all_starts = sorted({*from_zero, *more_starts(part, from_zero, cut)})
+        return sorted({*all_starts, *clause_starts(part, all_starts)})
 
 
 def _before_list_marker(part: str, last_start: int, start: int) -> int | None:

@@ -68,6 +68,19 @@ _MEASURE = re.compile(
     rf"(?<=\d)[ \xa0\u2009\u202f]?(?:[mlhgst]|°[CF]){_BEFORE_START}))"
 )
 
+# Ordinal numbers, in languages that write them with a full stop: "im 18. und 19.
+# Jahrhundert", "4. ligde". What follows is a small letter or one of these nouns.
+_ORDINAL = re.compile(
+    r"\b\d{1,3}\.(?=[ \xa0]+(?:[^\W\d_A-ZÀ-ÖØ-Þİ]|(?:Jahrhundert|Jahrtausend|Jahrgang"
+    r"|Lebensjahr|Schuljahr|Geburtstag|Todestag|Jahrestag|Auflage|Ausgabe|Kapitel|Klasse"
+    r"|Stock|Etage|Platz|Rang|Tag|Woche|Monat|Minute|Sekunde|Bezirk|Liga|Spieltag"
+    r"|Weltkrieg|Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober"
+    r"|November|Dezember)[a-zß]{0,2}\b))"
+)
+_WITH_ORDINALS = frozenset(
+    "de tr da nb nn no fi cs sk pl hu hr sr sl et lv is bs".split()
+)
+
 # Abbreviations that may end a sentence, before a word that begins sentences and is no
 # stop word: "It belongs to Hale Ltd. Nobody knows why."
 _OPENING_WORDS = (
@@ -163,6 +176,8 @@ def correct_ends(text: str, language: str) -> str:
         text = _AT_END_BEFORE_OPENING.sub(_exclamation_for_full_stop, text)
     else:
         text = _AT_END.sub(partial(_end_before_word, stop_words(language)), text)
+    if language in _WITH_ORDINALS:
+        text = _ORDINAL.sub(_comma_for_full_stop, text)
     text = _MEASURE.sub(_word_for_measure, text)
     if _sentences_begin_with_capitals(text):
         text = _SMALL.sub(_comma_unless_stop_word, text)

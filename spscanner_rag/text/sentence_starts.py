@@ -20,6 +20,21 @@ _BRACKETED = re.compile(
     rf"(?:\A|\n|[.!?]\s)\({CAPITAL}[^()\n]{{1,300}}[.!?]\)\s+(?={OPENING}{CAPITAL})"
 )
 
+# A Chinese or Japanese sentence before one that begins with a number or a title.
+_AFTER_IDEOGRAPHS = re.compile(r"[\u3002\uff01\uff1f](?=[\d《A-Za-z])")
+
+# The ends of Khmer and Tibetan sentences.
+_AFTER_KHMER = re.compile(r"[\u17d4\u17d5]\s*(?=[\u1780-\u17b3])")
+_AFTER_TIBETAN = re.compile(r"[\u0f0d\u0f0e]+\s+(?=[\u0f40-\u0f6c])")
+
+_ENDS_WITHOUT_A_RULE = (
+    _AFTER_SEMICOLON,
+    _BRACKETED,
+    _AFTER_IDEOGRAPHS,
+    _AFTER_KHMER,
+    _AFTER_TIBETAN,
+)
+
 # An item of a list, which ``sentencex`` leaves whole.
 _MARKER = re.compile(
     rf"\s*(?:[{BULLETS}]|"
@@ -66,7 +81,7 @@ def more_starts(
     ['2. He keeps it clean.']
     """
     yield from _starts_of_records(text)
-    for pattern in (_AFTER_SEMICOLON, _BRACKETED):
+    for pattern in _ENDS_WITHOUT_A_RULE:
         for match in pattern.finditer(text):
             yield match.end()
     for start, end in pairwise([*starts, len(text)]):

@@ -84,3 +84,19 @@ def test_ends_of_sentences(text: str, expected: list[str]) -> None:
 )
 def test_the_marker_that_comes_before_another(marker: str, before: list[str]) -> None:
     assert _markers_before(marker) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("“船正午开。”他说。第二天下雨了。", "“船正午开。”他说。"),
+        ("“没人等吗？”她问道。没有。", "“没人等吗？”她问道。"),
+        ("“走吧！”第二天他们走了。", "“走吧！”"),
+        ("「船は出る。」と彼は言った。雨が降った。", "「船は出る。」と彼は言った。"),
+        ("「船は出る。」次の日、雨が降った。", "「船は出る。」"),
+        ("「船は出る。」とても寒い日だと思った。", "「船は出る。」"),
+    ],
+)
+def test_who_says_what_is_quoted_belongs_to_it(text: str, first: str) -> None:
+    unit = SentenceSegmenter().segment(text)[0]
+    assert text[unit.start : unit.end] == first

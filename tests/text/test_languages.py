@@ -15,7 +15,13 @@ from spscanner_rag.lexical.words import (
     query_words,
     words_apart,
 )
-from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS, STOP_WORDS_OF
+from spscanner_rag.text.languages import (
+    CJK,
+    ENGLISH,
+    STOP_WORDS,
+    STOP_WORDS_OF,
+    language_code,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 NO_TOKENS = np.zeros(0, np.int32)
@@ -199,3 +205,22 @@ def test_stop_words_are_lower_case() -> None:
         for word in words:
             assert word == word.lower(), language
             assert any(map(str.isalpha, word)), language  # vowel signs are not
+
+
+TURKISH = (
+    "Yirminci yüzyılın başında kurulan değirmen, nehrin kıyısında yaşayan iki"
+    " kardeş tarafından yönetiliyordu. Büyük kardeş hesapları tutuyor, küçük kardeş"
+    " ise köylere un taşıyordu. Sel baskınından sonra iki su çarkı da yıkıldı, ancak"
+    " kardeşler aynı yıl içinde yeniden başladılar. Daha sonra değirmen belediye için"
+    " elektrik üretti ve bugün müze olarak kullanılıyor. Ziyaretçiler eski taşları ve"
+    " ahşap dişlileri görebiliyor, çocuklar için de küçük bir atölye bulunuyor."
+)
+TABLE = "Port Los Angeles; Port San Diego; Port Rotterdam; " * 20
+
+
+def test_a_language_of_few_stop_words_is_told_where_nothing_is_english() -> None:
+    assert language_code(TURKISH) == "tr"
+    assert (
+        language_code(f"{TURKISH} " + "It was said that he is the one. " * 20) == "en"
+    )
+    assert language_code(TABLE) == "en"

@@ -147,6 +147,16 @@ OTHERS = {
         "Im 19. Jahrhundert war sie die 2. Frau des 1. Grafen. |Er kam am 12. Mai nach"
         " dem Krieg."
     ),
+    "de ordinals of centuries": (
+        "Bis ins frühe 18. Jahrhundert und im 16. und 17. Jahrhundert war die 2., 3."
+        " und 4. Auflage bekannt. |Das war im Jahr 1850. |Sie kam nicht."
+    ),
+    "tr ordinals": (
+        "Takım bu yıl için 4. ligde ve 21. yüzyılda çok başarılı olarak kaldı."
+        " |Ama bu daha sonra değişti."
+    ),
+    "km": "នាវាចេញនៅថ្ងៃត្រង់។ |គ្មាននរណាម្នាក់រង់ចាំទេ។ |តើអ្នកណាមក?",
+    "bo": "ལོ་གཅིག་སོང༌། |མི་སུ་ཡང་མི་འདུག །",
     "de amounts": (
         "Die Fa. Bosch zahlt der Stadt 4 Tsd. Euro und 5 Mio. Mark. |Das ist nicht viel"
         " für sie."

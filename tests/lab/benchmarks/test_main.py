@@ -393,3 +393,12 @@ def test_the_house_is_within_its_bounds(measured: Any) -> None:
     results = measured("house")
     assert results["rooms"] > 10
     assert results["circle (none)"] == "none"
+
+
+def test_ends_of_sentences_are_compared(measured: Any, tmp_path: Path) -> None:
+    text = "Ships leave. Nobody waits. It rains."
+    marked = {"context": text, "sentence_breaks": [[0, 13], [13, 20], [20, 36]]}
+    file = tmp_path / "xx.json"
+    file.write_text(json.dumps({"data": [{"paragraphs": [marked]}]}))
+    row = measured("sentence-ends", file)["xx"]
+    assert row == {"F1, %": 50, "marked": 2, "missed": 1, "added": 1}
