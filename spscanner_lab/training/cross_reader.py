@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention import sdpa_kernel
+from torch.nn.functional import softplus
 
 from spscanner_lab.training.encoder_data import Source, TokenizedQuestion
 from spscanner_lab.training.finetuning import (
@@ -31,7 +32,7 @@ THRESHOLD_WEIGHT = 0.5
 QUESTIONS = 4
 WINDOWS = 5
 # of the questions that name somebody, how many are followed by a near miss
-NEAR_MISS_SHARE = 0.5
+NEAR_MISS_SHARE = 0.7
 NOISE = 0.03  # standard deviation of the noise on the cosines that choose wrong windows
 
 _LIKELY_SENTENCES = 200  # around which windows may be laid
@@ -43,6 +44,8 @@ class CrossExample(NamedTuple):
     question: list[int]
     windows: list[list[list[int]]]
     right: Tensor  # (sentences of all windows,)
+    # whether it asks the example before it of somebody else
+    is_near_miss: bool = False
 
 
 class CrossTraining(Finetuning):
@@ -104,11 +107,16 @@ class CrossTraining(Finetuning):
             logits_by_window = list(reader.forward(questions, windows))
         losses = []
         first = 0
+        answer_score = torch.zeros(())
         for example in examples:
             stop = first + len(example.windows)
             logits = torch.cat(logits_by_window[first:stop])
             right = example.right
             losses.append(question_loss(logits, right, ~right, 0.0, THRESHOLD_WEIGHT))
+            if example.is_near_miss:
+                losses.append(softplus(logits.logsumexp(0) - answer_score))
+            elif right.any():
+                answer_score = logits[right].logsumexp(0)
             first = stop
         return torch.stack(losses).mean()
 
@@ -119,13 +127,15 @@ class CrossTraining(Finetuning):
         name = rng.choices(sorted(self.sources), self._source_weights)[0]
         document = rng.choice(self.sources[name])
         question = rng.choice(document.questions)
-        examples = [self._example(question, document.sentences, reader, rng)]
-        if question.near_misses and rng.random() < NEAR_MISS_SHARE:
-            near_miss = TokenizedQuestion(
-                rng.choice(question.near_misses), question.relevant[:0]
-            )
-            examples.append(self._example(near_miss, document.sentences, reader, rng))
-        return examples
+        example = self._example(question, document.sentences, reader, rng)
+        if not question.near_misses or rng.random() >= NEAR_MISS_SHARE:
+            return [example]
+        near_miss = rng.choice(question.near_misses)[-reader.question_tokens :]
+        nothing = torch.zeros_like(example.right)
+        return [
+            example,
+            example._replace(question=near_miss, right=nothing, is_near_miss=True),
+        ]
 
     def _example(
         self,

@@ -13,9 +13,9 @@ from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training import Notify
-from spscanner_lab.training.echo_weights import fitted_echo_weights
 from spscanner_lab.training.meaning_scores import ScoredQuestion, score_questions
 from spscanner_lab.training.model_card import MODEL_CARD
+from spscanner_lab.training.neighbour_weights import fitted_neighbour_weights
 from spscanner_lab.training.saved_encoder import save_with_encoder
 from spscanner_lab.training.scan_weights import fitted_scan_weights
 from spscanner_lab.training.sentence_scan import (
@@ -106,7 +106,7 @@ def put_scan_into_checkpoint(
     factor, shift = _platt_factors(questions)
     questions = _rescaled(questions, factor, shift)
     weights = fitted_scan_weights(questions, meaning.weights, meaning.cross)
-    weights = fitted_echo_weights(questions, weights, meaning.cross)
+    weights = fitted_neighbour_weights(questions, weights, meaning.cross)
     record = {
         "steps": numbers.steps,
         "seed": numbers.seed,

@@ -44,6 +44,9 @@ class MeaningWeights:
     asks, heading, handed : float, default 0
         Added to the logit of a sentence that asks and of a heading; the share of such a
         sentence's lead that the sentence below it gets. See `scan.echoes`.
+    items, lead_in : float, default 0
+        The share of what a lead-in is ahead that an item of its list gets, and the
+        share of what its best item is ahead that a lead-in gets. See `scan.lead_ins`.
     texts : float, default 0.4
         How much it counts that a text is behind the best of its collection by words.
         Of 0.12, 0.4 and 1, 0.4 ranked documents best.
@@ -87,6 +90,8 @@ class MeaningWeights:
     asks: float = 0.0
     heading: float = 0.0
     handed: float = 0.0
+    items: float = 0.0
+    lead_in: float = 0.0
     words: float = 0.0
 
     def __post_init__(self) -> None:
@@ -181,6 +186,11 @@ class MeaningWeights:
     def weighs_echoes(self) -> bool:
         """Whether a sentence that asks, or a heading, counts as such."""
         return any((self.asks, self.heading, self.handed))
+
+    @property
+    def weighs_lists(self) -> bool:
+        """Whether an item counts with its lead-in."""
+        return any((self.items, self.lead_in))
 
     def answerable(self, evidence: float) -> float | None:
         """Return the probability that a text answers, from `answer_evidence`.

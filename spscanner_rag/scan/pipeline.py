@@ -17,6 +17,7 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.indexed_text import IndexedText
+from spscanner_rag.scan.lead_ins import with_lead_ins
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.passes import in_runs
 from spscanner_rag.scan.prepared_document import PreparedDocument
@@ -365,6 +366,8 @@ class Pipeline:
             weights = meaning.weights
             if weights.weighs_echoes:
                 logits = after_echoes(logits, text.marks, weights)
+            if weights.weighs_lists:
+                logits = with_lead_ins(logits, text.marks, weights)
             yield logits, answerable
 
 

@@ -1,4 +1,4 @@
-"""Fitting the weights of sentences that ask and of headings."""
+"""Fitting the weights of sentences that ask, of headings and of lists."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_lab.training.echo_weights import _logits_of, fitted_echo_weights
 from spscanner_lab.training.meaning_scores import ScoredQuestion
+from spscanner_lab.training.neighbour_weights import (
+    _logits_of,
+    fitted_neighbour_weights,
+)
 from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 
@@ -26,14 +29,14 @@ def questions(relevant_place: int) -> Iterator[ScoredQuestion]:
 
 
 def test_answers_below_questions_make_questions_count_less() -> None:
-    weights = fitted_echo_weights(list(questions(2)), MeaningWeights())
+    weights = fitted_neighbour_weights(list(questions(2)), MeaningWeights())
     assert weights.asks == -3
     assert weights.handed == 0.9
 
 
 def test_questions_that_are_the_evidence_count_as_before() -> None:
     start = MeaningWeights(sentence=7.0)
-    assert fitted_echo_weights(list(questions(1)), start) == start
+    assert fitted_neighbour_weights(list(questions(1)), start) == start
 
 
 def test_without_evidence_nothing_changes() -> None:
@@ -41,7 +44,7 @@ def test_without_evidence_nothing_changes() -> None:
     unanswered = [
         question._replace(relevant=np.zeros(4, bool)) for question in questions(1)
     ]
-    assert fitted_echo_weights(unanswered, start) == start
+    assert fitted_neighbour_weights(unanswered, start) == start
 
 
 class Certain:
@@ -62,3 +65,20 @@ def test_what_a_cross_reader_says_is_added_and_bounded_below() -> None:
     together = _logits_of(question, weights, cross)
     assert alone.tolist() == question.scanner.tolist()
     assert (together - alone).tolist() == pytest.approx([0.5 * LOWEST] * 4)
+
+
+def test_items_below_a_good_lead_in_get_a_share_of_its_lead() -> None:
+    sentences = ["You get help with:", "- rent", "- heating", "They left at six."]
+    draw = np.random.default_rng(0)
+    scored = []
+    for _ in range(20):
+        scanner = np.float32([3, -2, -2, 0]) + np.float32(draw.normal(0, 0.5, 4))
+        relevant = np.arange(4) < 3
+        scored.append(
+            ScoredQuestion(
+                "a", scanner, np.zeros(4, np.float32), relevant, "what?", sentences
+            )
+        )
+    weights = fitted_neighbour_weights(scored, MeaningWeights())
+    assert weights.items == 0.6
+    assert weights.handed == 0

@@ -1,4 +1,4 @@
-"""Fit how much it counts that a sentence asks, or is a heading, above an answer."""
+"""Fit what a sentence hands to its neighbours: echoes, headings and lists."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,17 +14,19 @@ from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.scan.echoes import after_echoes
+from spscanner_rag.scan.lead_ins import with_lead_ins
 from spscanner_rag.text.folding import folded
 from spscanner_rag.text.sentence_marks import sentence_marks
 
 ASKS: Final = (0.0, -1.0, -2.0, -3.0)
 HEADING: Final = (0.0, -0.5, -1.0)
 HANDED: Final = (0.0, 0.3, 0.6, 0.9)
+SHARES: Final = (0.0, 0.3, 0.6)
 """The weights that are tried."""
 
 
 class _Logits(NamedTuple):
-    """The logits of a question's sentences before echoes count."""
+    """The logits of a question's sentences before their neighbours count."""
 
     logits: NDArray[np.float32]  # (sentences,)
     marks: NDArray[np.float32]  # (sentences, marks)
@@ -32,12 +34,14 @@ class _Logits(NamedTuple):
     share: float  # of all questions, so that each source counts the same
 
 
-def fitted_echo_weights(
+def fitted_neighbour_weights(
     questions: Sequence[ScoredQuestion],
     weights: MeaningWeights,
     cross: CrossReader | None = None,
 ) -> MeaningWeights:
-    """Return the weights with those of echoes that give the least softmax loss.
+    """Return the weights with those of neighbours that give the least softmax loss.
+
+    The weights of echoes are fitted first, then those of lists.
 
     Parameters
     ----------
@@ -65,6 +69,10 @@ def fitted_echo_weights(
     candidates = []
     for asks, heading, handed in product(ASKS, HEADING, HANDED):
         candidates.append(replace(weights, asks=asks, heading=heading, handed=handed))
+    weights = min(candidates, key=lambda candidate: _loss(scored, candidate))
+    candidates = []
+    for items, lead_in in product(SHARES, SHARES):
+        candidates.append(replace(weights, items=items, lead_in=lead_in))
     return min(candidates, key=lambda candidate: _loss(scored, candidate))
 
 
@@ -84,6 +92,7 @@ def _loss(questions: Sequence[_Logits], weights: MeaningWeights) -> float:
     total = 0.0
     for question in questions:
         logits = after_echoes(question.logits, question.marks, weights)
+        logits = with_lead_ins(logits, question.marks, weights)
         others = np.logaddexp.reduce(logits[~question.relevant].astype(np.float64))
         excess = others - logits[question.relevant]
         total += question.share * float(np.logaddexp(0, excess).mean())
