@@ -34,7 +34,7 @@ def names_of(text: str) -> Mapping[str, int]:
     Examples
     --------
     >>> from spscanner_lab.training.swapped_names import names_of
-    >>> text = "So Ann Lee asked Bob. Today Bob told Ann Lee that Carl had left."
+    >>> text = "Yes, Ann Lee asked Bob. And later Bob told Ann Lee that Carl left."
     >>> names_of(text)
     {'Ann Lee': 2, 'Bob': 2}
     """
