@@ -16,6 +16,7 @@ from spscanner_rag.text.languages import CJK
         ("who is it", ["who", "is", "it"]),  # stop words alone are better than nothing
         ("The who", ["the", "who"]),
         ("don't", ["don"]),
+        ("\u0663 ships, \uff14\uff12 boats", ["3", "ship", "42", "boat"]),
         ("snake_case __init__", ["snake_cas", "__init__"]),
         ("Café Ωμέγα Москва", ["café", "ωμέγα", "москва"]),
         ("東京 はどこ", ["東京", "はどこ"]),

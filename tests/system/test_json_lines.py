@@ -86,3 +86,12 @@ def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(
         file.write(b': 2}\n{"number": 3}\n')
     assert next(lines, None) is None
     assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
+
+
+def test_where_the_first_new_line_begins_is_returned(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    assert append_records(path, [{"number": 1}]) == 0
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + b"{")  # the last writer was killed
+    assert append_records(path, [{"number": 2}]) == size
+    assert path.read_bytes()[size:] == b'{"number": 2}\n'

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.system.whole_files import (
+    one_at_a_time,
     remove_leftovers,
     whole_file,
     write_whole,
@@ -135,3 +136,25 @@ def test_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == kept
     assert remove_leftovers(tmp_path, 0) == [f".fresh.{number}.part"]
     assert remove_leftovers(tmp_path / "absent") == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+def test_a_block_for_a_folder_is_waited_for_or_given_up(tmp_path: Path) -> None:
+    entered = threading.Event()
+    leave = threading.Event()
+
+    def hold() -> None:
+        with one_at_a_time(tmp_path):
+            entered.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert entered.wait(30)
+    with pytest.raises(TimeoutError), one_at_a_time(tmp_path, seconds=0.0):
+        pass
+    timer = threading.Timer(0.05, leave.set)
+    timer.start()
+    with one_at_a_time(tmp_path, seconds=30):
+        assert leave.is_set()
+    thread.join()

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -263,3 +264,19 @@ def test_looking_words_up_leaves_the_model_as_it_was(
     before = len(tokenizer._params.ortho_context)
     by_words.segment(" ".join(f"Unheard{number}. Of{number}" for number in range(500)))
     assert len(tokenizer._params.ortho_context) == before
+
+
+def test_the_copy_of_llama_index_is_looked_for_only_if_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    spec = ModuleSpec("llama_index.core", None, origin=str(tmp_path / "__init__.py"))
+    for found, folders in (
+        (missing, []),
+        (lambda name: None, []),
+        (lambda name: spec, [str(tmp_path / "_static" / "nltk_cache")]),
+    ):
+        monkeypatch.setattr("importlib.util.find_spec", found)
+        assert punkt._llama_index_folders() == folders
