@@ -21,7 +21,7 @@ from spscanner_lab.benchmarks.soak import (
     _processor_seconds,
 )
 
-LOAD = Load(seconds=0.5, long_sentences=6, pause=0.02)
+LOAD = Load(seconds=1.0, long_sentences=6, pause=0.02)
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="reads /proc"
