@@ -43,6 +43,7 @@ _FILLER = "It rained on the roof of the mill on day {}. "
 _LEFT_SECONDS = 1.0  # how long the work of a question that was given up may take
 _LEAST_PAUSE = 0.05  # seconds between two short questions
 _SECONDS_ALONE = 0.15  # share of the time in which only short questions are asked
+_ROUNDS = 4  # alone and beside long ones in turns: other programs may come and go
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks `_QUESTION` of a text, and returns the answer as text."""
@@ -215,11 +216,18 @@ async def _loaded_by_agent(pid: int, client: Client, load: Load) -> Seen:
 
 
 async def _loaded(pid: int, ask: Ask, lie: Ask, load: Load) -> Seen:
-    """First only short questions are asked, then all kinds of clients come."""
+    """Load a server in rounds."""
     seen = Seen()
+    for _ in range(_ROUNDS):
+        await _round(pid, ask, lie, load, seen)
+    return seen
+
+
+async def _round(pid: int, ask: Ask, lie: Ask, load: Load, seen: Seen) -> None:
+    """First only short questions are asked, then all kinds of clients come."""
     now = time.monotonic()
-    begin = now + _SECONDS_ALONE * load.seconds
-    end = now + load.seconds
+    begin = now + _SECONDS_ALONE * load.seconds / _ROUNDS
+    end = now + load.seconds / _ROUNDS
     clients = (
         _ask_short(ask, seen, load, end),
         _ask_long(ask, seen, load, begin, end),
@@ -228,7 +236,6 @@ async def _loaded(pid: int, ask: Ask, lie: Ask, load: Load) -> Seen:
         _watch(pid, seen, end),
     )
     await asyncio.gather(*clients)
-    return seen
 
 
 async def _ask_short(ask: Ask, seen: Seen, load: Load, end: float) -> None:
@@ -300,8 +307,8 @@ async def _watch(pid: int, seen: Seen, end: float) -> None:
     before = _processor_seconds(pid)
     while time.monotonic() < end:
         seen.memory.append(_megabytes(pid))
-        seen.processor_seconds = _processor_seconds(pid) - before
         await asyncio.sleep(1)
+    seen.processor_seconds += _processor_seconds(pid) - before
 
 
 def _processor_seconds(pid: int) -> float:
