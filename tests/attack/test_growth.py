@@ -1,10 +1,12 @@
 """Many documents and several threads: memory stays, and scores are the same bits."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from spscanner_lab.evaluation.machine import PeakMemory
 from spscanner_rag import Scanner
@@ -59,3 +61,25 @@ def test_threads_get_the_same_bits(scanner: Scanner, attempt: Attempt) -> None:
         for thread in threads:
             thread.join()
         assert differing == []
+
+
+@pytest.fixture
+def bundled() -> Iterator[Scanner]:
+    """The default scanner in float32; afterwards torch has one thread again."""
+    yield Scanner.from_pretrained(device="cpu", dtype="float32")
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_companions_and_threads_change_rounding_alone(
+    threads: int, bundled: Scanner, attempt: Attempt
+) -> None:
+    texts = [document(number)[: 30 * (number + 1)] for number in range(12)]
+    alone = [bundled.scan(QUESTION, text).logits for text in texts]
+    torch.set_num_threads(threads)
+    together = bundled.scan_many([(QUESTION, text) for text in texts])
+    for text, expected, result in zip(texts, alone, together, strict=True):
+        with attempt("growth: companions and threads"):
+            assert np.abs(result.logits - expected).max() < 1e-5
+            logits = bundled.scan(QUESTION, text).logits
+            assert np.abs(logits - expected).max() < 1e-5
