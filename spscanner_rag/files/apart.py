@@ -16,6 +16,8 @@ from importlib import import_module
 from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any
 
+from spscanner_rag.system.parent_death import end_with_parent
+
 LEAST_SECONDS = 20.0
 SECONDS_PER_MEBIBYTE = 14.0
 """The time limit for reading a file, unless the caller sets another."""
@@ -46,12 +48,13 @@ _INHERITED = (
 )
 """Names of the environment that the process gets; others may be secrets."""
 
-_SET_PDEATHSIG = 1  # number of the option of Linux's prctl
 _SECONDS_BETWEEN_CHECKS = 0.05
 _SECONDS_AFTER_THE_LIMIT = 2  # in case the parent is killed and cannot end the process
+# Other imports take a while, in which the parent may end.
 _CHILD = (
-    f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import"
-    " main; main()"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    f" from {end_with_parent.__module__} import end_with_parent;"
+    f" end_with_parent(int(sys.argv[4])); from {__name__} import main; main()"
 )
 
 Record = Mapping[str, Any]
@@ -226,8 +229,7 @@ class _Watch(threading.Thread):
 
 def main() -> None:
     """Run in the process: read standard input, and write records as lines of JSON."""
-    module, function, parent, size, seconds = sys.argv[2:]
-    end_with_parent(int(parent))
+    module, function, _, size, seconds = sys.argv[2:]
     _bound_resources(float(seconds), int(size))
     reader = getattr(import_module(module), function)
     arguments = json.loads(sys.stdin.buffer.readline())
@@ -239,19 +241,6 @@ def main() -> None:
     for record in reader(data, *arguments):
         output.write(json.dumps(record, separators=(",", ":")) + "\n")
         output.flush()
-
-
-def end_with_parent(parent: int) -> None:
-    """Let Linux kill this process, even a stopped one, when the parent ends."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-    import signal
-
-    with suppress(OSError, AttributeError):  # AttributeError: another C library
-        ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the call
-        os._exit(1)
 
 
 def _end_with_input() -> None:

@@ -1,5 +1,6 @@
 """Large files are read in a separate process, with the same result."""
 
+import json
 import os
 import signal
 import subprocess
@@ -178,6 +179,32 @@ def test_the_process_ends_with_a_killed_parent(is_stopped: bool) -> None:
     while is_running(process):
         assert time.monotonic() < limit
         time.sleep(0.02)
+
+
+WHEN_IMPORTED = """
+import ctypes
+signal = ctypes.c_int()
+ctypes.CDLL(None).prctl(2, ctypes.byref(signal), 0, 0, 0)  # PR_GET_PDEATHSIG
+print(signal.value)
+def main(): pass
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as Linux does it")
+def test_the_process_is_bound_to_its_parent_before_it_imports_more(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "spscanner_rag"
+    (package / "files").mkdir(parents=True)
+    own = str(Path(str(apart.__file__)).parent.parent)
+    (package / "__init__.py").write_text(f"__path__.append({own!r})")
+    (package / "files" / "__init__.py").touch()
+    (package / "files" / "apart.py").write_text(WHEN_IMPORTED)
+    paths = json.dumps([str(tmp_path), *filter(None, sys.path)])
+    numbers = ["module", "function", str(os.getpid()), "0", "1"]
+    command = [sys.executable, "-I", "-c", apart._CHILD, paths, *numbers]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert (done.stdout, done.stderr) == (f"{signal.SIGKILL:d}\n", "")
 
 
 def is_running(process: int) -> bool:

@@ -18,9 +18,9 @@ from math import sqrt
 from statistics import median
 from typing import Any, NamedTuple
 
-from spscanner_rag.files.apart import end_with_parent
 from spscanner_rag.files.readers.pdf_lines import Corners, Strip
 from spscanner_rag.files.readers.text_builder import readable
+from spscanner_rag.system.parent_death import end_with_parent
 
 PROGRAM = "tesseract"
 INSTALL = "apt install tesseract-ocr, or brew install tesseract"
