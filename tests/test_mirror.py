@@ -17,6 +17,7 @@ KINDS = {
     "docs/*": "what is tested are pages, not modules",
     "examples/*": "what is tested are scripts and notebooks of examples/",
     "files/test_nothing_lost.py": "one rule over all readers",
+    "files/test_files_of_users.py": "one file of each kind, through its reader",
     "*_browser.py": "a page in a browser, with its style and script",
     "*/test_api.py": "what a room hands to other rooms",
     "*/test_browser.py": "a page in a browser, with its style and script",

@@ -60,6 +60,8 @@ DATED = re.compile(  # the beginning of an entry of a log, or of a message
 _TABLE_ROW = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)
 _LETTERED_ITEM = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
+# The dots that lead from a name to its price or page, on one line.
+_LEADER = re.compile(r"(?<!\.)(?<!\. )(?:\.[ \t]?){6,}+(?=[^\s.])")
 _NAMED = re.compile(
     rf"^[ \t]*({_CLOCK}(?=[ \t])|[^\W\d_][\w.'’-]{{0,30}}(?:"  # noqa: RUF001
     r" [A-Z][\w.'’-]{0,30}){0,3}:(?=[ \t]))",  # noqa: RUF001
@@ -122,6 +124,11 @@ def _lines_of_item(text: str, start: int, end: int) -> Iterator[int]:
 def _starts_of_records(text: str) -> Iterator[int]:
     """Starts of lines that are one record each."""
     yield from _starts_of_rows(text)
+    for leader in _LEADER.finditer(text):
+        yield text.rfind("\n", 0, leader.start()) + 1
+        line_end = text.find("\n", leader.end())
+        if line_end >= 0:
+            yield line_end + 1
     for pattern in (DATED, _TABLE_ROW, _LETTERED_ITEM):
         for match in pattern.finditer(text):
             yield match.start()

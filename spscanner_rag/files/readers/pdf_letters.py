@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ctypes import c_int, c_void_p
 from functools import lru_cache
 from math import atan2, hypot, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ TENTHS = 10
 """Boxes are in tenths of a point."""
 
 _Numbers = NDArray[np.int64]
+_Edges = NDArray[np.float64]
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 _GAP = 0.9  # letter heights between two strips of a line
 _OTHER_LINE = 0.5  # letter heights by which a word is above or below its line
@@ -43,6 +45,8 @@ _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 """Of each character up to the last that is white space, and one more."""
 
 _HALF_POINT = 5  # in tenths
+_STEP_BACK = 0.25  # letter heights to the left, where a new line begins
+_LONGEST_WORD = 200  # letters; others are not looked at one by one
 _TURNS = {
     0: ((0, 1, 2, 3), (1, 1, 1, 1)),
     1: ((1, 2, 3, 0), (1, -1, 1, -1)),
@@ -81,9 +85,15 @@ def strips_of(page: Any) -> list[Strip]:  # noqa: ANN401 - of pypdfium2
     page_words = _words_of(letters)
     if not page_words.words:
         return []
-    boxes = letters.boxes(page_words.first_letters, page_words.last_letters)
-    edges, signs = _TURNS[turn // 90]
-    upright = boxes[:, edges] * signs
+    first = letters.rectangles(page_words.first_letters)
+    last = letters.rectangles(page_words.last_letters)
+    suspects = _on_two_lines(first, last, turn // 90)
+    if len(suspects):
+        page_words = _with_split_words(letters, page_words, suspects, turn // 90)
+        first = letters.rectangles(page_words.first_letters)
+        last = letters.rectangles(page_words.last_letters)
+    boxes = _boxes(first, last)
+    upright = _turned(boxes, turn // 90)
     starts = _starts_of_strips(upright, page_words.line_starts)
     return list(_strips(letters, page_words, boxes, upright, starts, turn // 90))
 
@@ -103,6 +113,71 @@ def _words_of(letters: "_Letters") -> _Words:
         list(places[edges[1::2] - 1].tolist()),
         [0, *line_starts.tolist()],
     )
+
+
+def _turned(boxes: NDArray[_Number], quarters: int) -> NDArray[_Number]:
+    """Boxes on the page turned clockwise, so that letters are upright."""
+    edges, signs = _TURNS[quarters]
+    turned: NDArray[_Number] = boxes[:, edges] * np.array(signs, boxes.dtype)
+    return turned
+
+
+def _on_two_lines(first: _Edges, last: _Edges, quarters: int) -> list[int]:
+    """Numbers of words whose last letter is not at the height of the first.
+
+    They are written on their side, or PDFium joined a lone letter to the line above.
+    """
+    first = _turned(first, quarters)
+    last = _turned(last, quarters)
+    is_apart = (last[:, 3] <= first[:, 1]) | (last[:, 1] >= first[:, 3])
+    return list(np.flatnonzero(is_apart).tolist())
+
+
+def _with_split_words(
+    letters: "_Letters", page_words: _Words, suspects: list[int], quarters: int
+) -> _Words:
+    """The words, with those that are on two lines cut."""
+    cuts: dict[int, list[int]] = {}
+    for number in suspects:
+        cuts[number] = letters.line_breaks(
+            page_words.first_letters[number], page_words.last_letters[number], quarters
+        )
+    new_lines = set(page_words.line_starts)
+    split = _Words([], [], [], [])
+    for number, word in enumerate(page_words.words):
+        if number in new_lines:
+            split.line_starts.append(len(split.words))
+        first = page_words.first_letters[number]
+        last = page_words.last_letters[number]
+        breaks = cuts.get(number, [])
+        if len(word) != last - first + 1:
+            breaks = []  # letters of several codes, whose places are not known
+        start = 0
+        for cut in [*breaks, len(word)]:
+            if start:
+                split.line_starts.append(len(split.words))
+            split.words.append(word[start:cut])
+            split.first_letters.append(first + start)
+            split.last_letters.append(last if cut == len(word) else first + cut - 1)
+            start = cut
+    return split
+
+
+def _boxes(first: _Edges, last: _Edges) -> _Numbers:
+    """The boxes of words from those of their first and last letters.
+
+    Left, bottom, right and top, shape ``(words, 4)``, in tenths of a point. A box is
+    zero if the page is broken.
+    """
+    boxes = np.minimum(first, last)
+    boxes[:, 2:] = np.maximum(first, last)[:, 2:]
+    # not >=: a broken page may even have NaN
+    is_near = (boxes[:, :2].min(axis=1) > -_FURTHEST) & (
+        boxes[:, 2:].max(axis=1) < _FURTHEST
+    )
+    boxes[~is_near] = 0
+    tenths: _Numbers = np.rint(TENTHS * boxes).astype(np.int64)
+    return tenths
 
 
 def _starts_of_strips(upright: _Numbers, line_starts: list[int]) -> list[int]:
@@ -204,25 +279,27 @@ class _Letters:
             text[number] = code_of(self.shown, number)
         return text
 
-    def boxes(self, firsts: list[int], lasts: list[int]) -> _Numbers:
-        """The boxes from one character to another, as high as their fonts are.
+    def line_breaks(self, first: int, last: int, quarters: int) -> list[int]:
+        """Which letters of a word are above or below the one before, and to its left.
 
-        Left, bottom, right and top, shape ``(words, 4)``, in tenths of a point. A box
-        is zero if the page is broken.
+        None if the word is written on its side, or is too long to be one. Letters
+        straight below each other are vertical writing.
         """
-        first = self._rectangles(firsts)
-        last = self._rectangles(lasts)
-        boxes = np.minimum(first, last)
-        boxes[:, 2:] = np.maximum(first, last)[:, 2:]
-        # not >=: a broken page may even have NaN
-        is_near = (boxes[:, :2].min(axis=1) > -_FURTHEST) & (
-            boxes[:, 2:].max(axis=1) < _FURTHEST
-        )
-        boxes[~is_near] = 0
-        tenths: _Numbers = np.rint(TENTHS * boxes).astype(np.int64)
-        return tenths
+        if last - first > _LONGEST_WORD or self.looks([first])[0].turn != quarters:
+            return []
+        edges = _turned(self.rectangles(list(range(first, last + 1))), quarters)
+        before = edges[:-1]
+        after = edges[1:]
+        is_apart = (after[:, 3] <= before[:, 1]) | (after[:, 1] >= before[:, 3])
+        heights = before[:, 3] - before[:, 1]
+        is_apart &= before[:, 0] - after[:, 0] > _STEP_BACK * heights
+        return list((np.flatnonzero(is_apart) + 1).tolist())
 
-    def _rectangles(self, numbers: list[int]) -> NDArray[np.float64]:
+    def rectangles(self, numbers: list[int]) -> _Edges:
+        """Where letters are, in points: left, bottom, right and top.
+
+        They are as high as their fonts allow.
+        """
         read = _addressed(
             self.raw.FPDFText_GetLooseCharBox, c_int, c_void_p, c_int, c_void_p
         )

@@ -15,9 +15,9 @@ from spscanner_rag.files.readers.zip_parts import (
 )
 
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c ([^>]{1,200})>")
-_REFERENCE = re.compile(rb'\br="([A-Z]{1,3}[1-9]\d{0,6})"')
-_STYLE = re.compile(rb'\bs="(\d{1,6})"')
-_ERROR = b't="e"'
+_REFERENCE = re.compile(rb"""\br=["']([A-Z]{1,3}[1-9]\d{0,6})["']""")
+_STYLE = re.compile(rb"""\bs=["'](\d{1,6})["']""")
+_ERROR = re.compile(rb"""\bt=["']e["']""")
 _PERCENT_FORMATS = {"9", "10"}  # built into every spreadsheet
 _LARGEST_SHEET = 2**28  # bytes of XML
 _WORKBOOK = "xl/workbook.xml"
@@ -100,7 +100,7 @@ def _count_cells(
         least_column = min(least_column, column)
         most_row = max(most_row, row)
         most_column = max(most_column, column)
-        facts.errors += _ERROR in attributes
+        facts.errors += _ERROR.search(attributes) is not None
         style = _STYLE.search(attributes) if percent_styles else None
         if style and int(style[1]) in percent_styles:
             facts.percentages.add(place)
