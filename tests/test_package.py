@@ -1,4 +1,5 @@
 import ast
+import json
 import os
 import pkgutil
 import re
@@ -6,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +24,7 @@ from packaging.utils import canonicalize_name
 import spscanner_rag
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 IMPORT_NAMES = (
     "spscanner_rag",
     "haystack_integrations.components.spscanner",
@@ -144,6 +147,34 @@ def test_public_names() -> None:
         assert getattr(spscanner_rag, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Scaner'"):
         spscanner_rag.Scaner  # noqa: B018
+
+
+def test_the_registry_of_mcp_servers_gets_what_it_asks_for() -> None:
+    server = json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
+    (package,) = server["packages"]
+    assert server["version"] == package["version"] == spscanner_rag.__version__
+    assert 1 <= len(server["description"]) <= 100
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert f"mcp-name: {server['name']}" in readme
+    # `uvx spscanner-rag` runs the script of the distribution's name
+    assert package["identifier"] in PROJECT["scripts"]
+    assert package["packageArguments"][0]["value"] == "mcp"
+
+
+def test_the_image_runs_as_a_user_and_offline() -> None:
+    lines = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    after_last_stage = lines[
+        max(n for n, line in enumerate(lines) if line.startswith("FROM ")) :
+    ]
+    assert "USER 10001" in after_last_stage
+    assert any("HF_HUB_OFFLINE=1" in line for line in after_last_stage)
+
+
+def test_links_of_llms_txt_lead_to_files() -> None:
+    index = (REPOSITORY / "llms.txt").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", index)
+    assert len(links) > 10
+    assert [link for link in links if not (REPOSITORY / link).is_file()] == []
 
 
 def test_one_version_everywhere() -> None:
