@@ -54,6 +54,7 @@ from spscanner_rag.scorers import (
 from spscanner_rag.system.threads import use_threads
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.encoding import token_counter
+from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.segmentation import reference_segmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -441,7 +442,8 @@ class Scanner(Scorer):
         counter = token_counter(self.checkpoint.tokenizer)
         read = self.read if read is None else self._checked_read(read)
         scored_texts = self.pipeline.run(requests, meter, collection, together, read)
-        return [scored.result(counter) for scored in scored_texts]
+        keep_scale = self.keep_scale
+        return [scored.result(counter, keep_scale) for scored in scored_texts]
 
     def rank(
         self,
@@ -681,6 +683,17 @@ class Scanner(Scorer):
             and self.meaning.weighed
             and self.meaning.weights.answer_scale > 0
         )
+
+    @property
+    def keep_scale(self) -> KeepScale | None:
+        """What turns logits into scores to cut at, if the checkpoint has it.
+
+        None with another encoder than the checkpoint's own, or without one: it was
+        fitted to the logits of all parts together.
+        """
+        if self.meaning is None or not self.meaning.weighed:
+            return None
+        return self.checkpoint.settings.keep
 
     @property
     def uses_collection(self) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.turns import turns_of
@@ -492,6 +493,14 @@ class Scorer(ABC):
     def says_answers(self) -> bool:
         """True if it estimates the probability that a text answers the query."""
         return False
+
+    @property
+    def keep_scale(self) -> KeepScale | None:
+        """What turns its logits into scores to cut at.
+
+        None if it was never fitted: presets of ``keep`` are then refused.
+        """
+        return None
 
     @property
     def keeps_texts(self) -> bool:

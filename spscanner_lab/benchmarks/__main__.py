@@ -11,6 +11,7 @@ from spscanner_lab.benchmarks import (
     import_time,
     later_questions,
     long_documents,
+    presets,
     rerankers,
     sentence_ends,
     serve,
@@ -22,6 +23,7 @@ from spscanner_lab.benchmarks.report import describe_run, print_report
 MODULES = (
     speed,
     later_questions,
+    presets,
     rerankers,
     long_documents,
     import_time,

@@ -11,6 +11,7 @@ from spscanner_rag.checkpoint.digests import DIGESTS
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.sentence_scan import SentenceScanShape
+from spscanner_rag.text.keep_scale import KeepScale
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
@@ -158,6 +159,8 @@ class ScannerSettings:
     meaning: MeaningWeights | None = None
     # sizes of a scan over sentences, which needs an encoder and the soft channel
     sentence_scan: SentenceScanShape | None = None
+    # what turns logits into scores to cut at; None: presets are refused
+    keep: KeepScale | None = None
 
     def __post_init__(self) -> None:
         right = self.segmenter in ("sentence", "reference")
@@ -234,7 +237,7 @@ class ScannerSettings:
         _checked_object(
             value,
             "spscanner",
-            ("format", *plain, "lexical", "meaning", "sentence_scan", DIGESTS),
+            ("format", *plain, "lexical", "meaning", "sentence_scan", "keep", DIGESTS),
         )
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         lexical = _checked_object(value.get("lexical", {}), "spscanner.lexical", parts)
@@ -254,11 +257,16 @@ class ScannerSettings:
             scan = SentenceScanShape(
                 **_checked_object(scan, "spscanner.sentence_scan", names)
             )
+        keep = value.get("keep")
+        if keep is not None:
+            names = [weight.name for weight in fields(KeepScale)]
+            keep = KeepScale(**_checked_object(keep, "spscanner.keep", names))
         return cls(
             **{key: value[key] for key in plain if key in value},
             **lexical,
             meaning=meaning,
             sentence_scan=scan,
+            keep=keep,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -268,6 +276,8 @@ class ScannerSettings:
             optional["meaning"] = asdict(self.meaning)
         if self.sentence_scan is not None:
             optional["sentence_scan"] = asdict(self.sentence_scan)
+        if self.keep is not None:
+            optional["keep"] = asdict(self.keep)
         return {
             "format": FORMAT,
             "segmenter": self.segmenter,

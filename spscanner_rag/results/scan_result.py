@@ -20,12 +20,19 @@ from spscanner_rag.results.rule_signatures import shows_rules
 from spscanner_rag.results.selection import Order, RuleArguments, Selection, is_integer
 from spscanner_rag.results.sentence_selection import SentenceSelector
 from spscanner_rag.results.sentences import ScoredSentence
+from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
 if TYPE_CHECKING:
     import pandas
 
 _SENTENCES_IN_NOTEBOOKS = 10
+
+NO_KEEP_SCALE = (
+    "keep: this result has no relative scores, because its checkpoint has no"
+    " spscanner.keep, or was read with another encoder; expected the bundled"
+    " checkpoint with its own encoder: use that, or threshold instead"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +71,12 @@ class ScanResult:
         "custom" for the caller's. None: nothing did.
     document : optional
         What `spscanner_rag.files.read` returned; passages then have their places in it.
+    keep_scale : KeepScale, optional
+        What turns the logits into `relative_scores`, which the presets of ``keep`` cut
+        at. None: there are none, and presets are refused.
+    shows_relative : bool, default False
+        Whether ``threshold`` cuts at relative scores, and passages have them as their
+        score, as in the classes of the frameworks.
 
     Raises
     ------
@@ -96,6 +109,8 @@ class ScanResult:
     document: Located | None = None
     n_tokens: int | None = None
     encoder: str | None = None
+    keep_scale: KeepScale | None = None
+    shows_relative: bool = False
 
     def __post_init__(self) -> None:
         self._freeze("starts", np.int64)
@@ -162,6 +177,24 @@ class ScanResult:
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
         return _frozen(sigmoid(self.logits), np.float64)
+
+    @cached_property
+    def relative_scores(self) -> NDArray[np.float64]:
+        """How much each sentence is worth keeping, shape ``(n,)``, from 0 to 1.
+
+        0.5 is where "balanced" cuts. They depend on the best sentence and on whether
+        the text answers at all, and are in the order of the logits; see
+        `spscanner_rag.text.keep_scale.KeepScale`.
+
+        Raises
+        ------
+        ValueError
+            If there is no ``keep_scale``.
+        """
+        if self.keep_scale is None:
+            raise ValueError(NO_KEEP_SCALE)
+        relative = self.keep_scale.scores(self.logits, self.answerable)
+        return _frozen(relative, np.float64)
 
     @property
     def block_of(self) -> Blocks:
@@ -244,7 +277,8 @@ class ScanResult:
         ------
         ValueError
             If an argument is out of range, if ``max_tokens`` is given and there is no
-            token counter, or if ``require_answer`` is given and ``answerable`` is None.
+            token counter, if ``require_answer`` is given and ``answerable`` is None, or
+            if ``keep`` is given and there is no ``keep_scale``.
         """
         return self.selected(
             Selection(
@@ -284,10 +318,15 @@ class ScanResult:
         """
         if not self.may_answer(selection.require_answer):
             return np.zeros(0, np.int64)
+        if selection.keep is not None and self.keep_scale is None:
+            raise ValueError(NO_KEEP_SCALE)
         return self._selector.picks(selection, owners)
 
     @property
     def _selector(self) -> SentenceSelector:
+        relative = None
+        if self.keep_scale is not None:
+            relative = self.relative_scores
         return SentenceSelector(
             self.text,
             self.starts,
@@ -296,6 +335,9 @@ class ScanResult:
             self.scores,
             self.block_of,
             self.document,
+            relative,
+            self.keep_scale,
+            self.shows_relative,
         )
 
     def may_answer(self, least_probability: float | None) -> bool:
@@ -417,6 +459,8 @@ class ScanResult:
             self.document,
             self.n_tokens,
             self.encoder,
+            self.keep_scale,
+            self.shows_relative,
         )
 
     def __copy__(self) -> "ScanResult":

@@ -16,6 +16,7 @@ from spscanner_rag.results.selection_options import (
     options_of,
     selection_option,
 )
+from spscanner_rag.text.keep_scale import Keep, is_keep
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
@@ -92,6 +93,11 @@ class RuleArguments(TypedDict, total=False):
     function returns true, are also kept, whatever their score, and before all others:
     dates, amounts, identifiers."""
 
+    keep: Keep | None
+    """How much is kept of what ``top_k`` allows: "strict" few sentences that are surely
+    right, "balanced" the best balance, "generous" most of the right ones. It cuts at
+    `ScanResult.relative_scores`, and nothing may be left."""
+
     require_answer: float | None
     """The lowest probability that the text answers the query, from 0 to 1, at which
     anything is selected: see ``ScanResult.answerable``."""
@@ -113,6 +119,14 @@ class SelectionRules:
         is_valid=_can_keep,
         expected=r'a list of regular expressions, such as ["\\d{4}-\\d\\d"], a function'
         " of a sentence, or None",
+    )
+    keep: Keep | None = selection_option(
+        None,
+        "How much is kept: strict (few sentences, surely right), balanced, or generous"
+        " (most of the right ones).",
+        choices=get_args(Keep),
+        is_valid=is_keep,
+        expected='"strict", "balanced" or "generous", or None for no preset',
     )
     require_answer: float | None = selection_option(
         None,

@@ -12,6 +12,7 @@ from spscanner_rag.results.passages import Located, Passage, shown_text
 from spscanner_rag.results.ranking import rank
 from spscanner_rag.results.selection import Order, Selection
 from spscanner_rag.results.token_budget import TokenBudget
+from spscanner_rag.text.keep_scale import Keep, KeepScale
 from spscanner_rag.text.token_counts import CountTokens
 
 
@@ -30,6 +31,9 @@ class SentenceSelector:
     scores: NDArray[np.float64]  # (n,)
     blocks: Blocks
     document: Located | None = None
+    relative: NDArray[np.float64] | None = None  # (n,) scores to cut at
+    keep_scale: KeepScale | None = None
+    shows_relative: bool = False
 
     def picks(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
@@ -76,8 +80,10 @@ class SentenceSelector:
             ranked = _best_of_each_text(ranked, owners, selection.top_k_per_text)
         scores = self.scores[ranked]
         limit = selection.limit(len(self.logits), scores)
+        if selection.keep is not None:
+            ranked = ranked[self._kept_by(selection.keep)[ranked]]
         if selection.threshold is not None:
-            ranked = ranked[scores >= selection.threshold]
+            ranked = ranked[self._shown_scores[ranked] >= selection.threshold]
         picks = ranked[:limit]
         if selection.diversity == 1:
             return picks
@@ -88,6 +94,19 @@ class SentenceSelector:
             len(picks),
             selection.diversity,
         )
+
+    def _kept_by(self, keep: Keep) -> NDArray[np.bool_]:
+        """Which sentences a preset keeps, (n,)."""
+        if self.relative is None or self.keep_scale is None:
+            raise ValueError(f"keep: got {keep!r} without relative scores")
+        return self.relative >= self.keep_scale.least(keep)
+
+    @property
+    def _shown_scores(self) -> NDArray[np.float64]:
+        """The scores that passages have, and that ``threshold`` cuts at: (n,)."""
+        if self.shows_relative and self.relative is not None:
+            return self.relative
+        return self.scores
 
     def _sentence_texts(self) -> list[str]:
         texts = []
@@ -148,7 +167,7 @@ class SentenceSelector:
         """The passage from one sentence to another."""
         start = int(self.starts[first])
         end = int(self.ends[last])
-        score = float(self.scores[first : last + 1].max())
+        score = float(self._shown_scores[first : last + 1].max())
         passage = Passage(self._shown(start, end), start, end, score)
         return passage if self.document is None else passage.within(self.document)
 

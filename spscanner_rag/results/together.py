@@ -83,7 +83,18 @@ class Together:
             np.concatenate([result.logits for result in self.results]),
             self.results[0].count_tokens,
             self._joined_blocks(),
+            answerable=self._most_answerable(),
+            keep_scale=self.results[0].keep_scale,
+            shows_relative=self.results[0].shows_relative,
         )
+
+    def _most_answerable(self) -> float | None:
+        """The probability that a text answers, of the text that is likeliest to."""
+        probabilities: list[float] = []
+        for result in self.results:
+            if result.answerable is not None:
+                probabilities.append(result.answerable)
+        return max(probabilities, default=None)
 
     def _joined_blocks(self) -> NDArray[np.int64]:
         blocks = np.concatenate([result.block_of for result in self.results])

@@ -96,6 +96,7 @@ class Answer(ABC, Generic[Item, Result]):
         return {
             "score": hit.score,
             "logit": hit.logit,
+            "probability": hit.probability,
             "document_score": hit.document_score,
             "retrieval_score": retrieval_score,
             "answerable": hit.answerable,

@@ -13,9 +13,12 @@ class Hit(NamedTuple):
     text : str
         The passage.
     score : float
-        The score of its best sentence, the sigmoid of the logit.
+        The score of its best sentence: how much it is worth keeping, from 0 to 1, or
+        of a scorer without such scores the probability.
     logit : float
         The logit of its best sentence.
+    probability : float
+        The sigmoid of the logit.
     text_number : int
         Index of its text among those that were searched.
     place : Place
@@ -31,6 +34,7 @@ class Hit(NamedTuple):
     text: str
     score: float
     logit: float
+    probability: float
     text_number: int
     place: Place
     start: int

@@ -9,6 +9,7 @@ from spscanner_rag.text.word_boxes import WORDS_KEY
 ID_KEY = "spscanner_id"  # key of the id of a sentence, the same in every run
 SCORE_KEYS = (
     "spscanner_logit",
+    "spscanner_probability",
     "spscanner_document_score",
     "spscanner_answerable",
     "spscanner_retrieval_score",

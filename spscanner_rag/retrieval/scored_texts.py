@@ -1,7 +1,7 @@
 """Scores the sentences of joined texts, and selects hits from all of them together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,7 @@ class ScoredTexts:
     results : sequence of ScanResult
         For each text, its sentences that overlap a piece.
     best : sequence of float
-        For each text, the score of its best sentence.
+        For each text, the highest logit.
     answerable : sequence of float or None
         For each text, the probability that it answers.
     """
@@ -67,17 +67,31 @@ class ScoredTexts:
         start = passage.start
         end = passage.end
         first, stop = np.searchsorted(result.starts, (start, end))
+        logit = float(result.logits[first:stop].max())
         return Hit(
             text=passage.text,
             score=passage.score,
-            logit=float(result.logits[first:stop].max()),
+            logit=logit,
+            probability=_probability(logit),
             text_number=number,
             place=self.texts[number].place(start, end),
             start=start,
             end=end,
-            document_score=self.best[number],
+            document_score=self._shown_score(self.best[number]),
             answerable=self.answerable[number],
         )
+
+    def _shown_score(self, logit: float) -> float:
+        """The score of a sentence with this logit, on the scale of the hits."""
+        joined = self._together.joined
+        scale = joined.keep_scale
+        if scale is None or not joined.shows_relative:
+            return _probability(logit)
+        best = float(joined.logits.max(initial=-np.inf))
+        scores = scale.scores_below(
+            np.array([logit], np.float32), best, joined.answerable
+        )
+        return float(scores[0])
 
 
 def score_texts(
@@ -132,6 +146,7 @@ def score_texts(
     """
     counter = _counter(scorer, selection)
     _check_says_answers(scorer, selection)
+    _check_keeps(scorer, selection)
     counted: dict[int, PreparedText] = {}
 
     def prepared(number: int) -> PreparedText:
@@ -149,6 +164,7 @@ def score_texts(
             n_bytes += text.nbytes
             if n_bytes <= _COUNTED_BYTES:
                 counted[number] = text
+    scale = scorer.keep_scale
     scores_of_texts: list[UnitScores] = []
     results: list[ScanResult] = []
     for first in range(0, len(texts), batch_size):
@@ -158,9 +174,10 @@ def score_texts(
             scorer, query, batch, cancelled, collection
         )
         for number, text, scores in zip(numbers, batch, scores_of_batch, strict=True):
-            results.append(_result(query, texts[number], text.units, scores, counter))
+            result = _result(query, texts[number], text.units, scores, counter)
+            results.append(replace(result, keep_scale=scale, shows_relative=True))
         scores_of_texts += scores_of_batch
-    best = [_best_score(scores) for scores in scores_of_texts]
+    best = [float(each.logits.max(initial=-np.inf)) for each in scores_of_texts]
     answerable = [scores.answerable for scores in scores_of_texts]
     return ScoredTexts(texts, results, best, answerable)
 
@@ -181,8 +198,17 @@ def _check_says_answers(scorer: Scorer, selection: Selection) -> None:
         )
 
 
-def _best_score(scores: UnitScores) -> float:
-    return float(sigmoid(scores.logits.max(initial=-np.inf)))
+def _probability(logit: float) -> float:
+    return float(sigmoid(np.array([logit]))[0])
+
+
+def _check_keeps(scorer: Scorer, selection: Selection) -> None:
+    if selection.keep is not None and scorer.keep_scale is None:
+        raise ValueError(
+            f"keep: {type(scorer).__name__} has no relative scores, because its"
+            " checkpoint has no spscanner.keep, or it is no scanner with its own"
+            " encoder; expected the bundled scanner: use that, or threshold= instead"
+        )
 
 
 def _result(

@@ -32,6 +32,7 @@ from spscanner_rag.scan.requests import ScanRequest, check_order
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.file_names import looks_like_path
+from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import encode_question
 from spscanner_rag.text.units import Unit
@@ -52,10 +53,13 @@ class ScannedText(NamedTuple):
     tokens_read: int | None = None  # None: all
     encoder: str | None = None  # the name of what made its vectors
 
-    def result(self, count_tokens: CountTokens) -> ScanResult:
+    def result(
+        self, count_tokens: CountTokens, keep_scale: KeepScale | None
+    ) -> ScanResult:
         """The result for users.
 
-        ``count_tokens`` counts tokens for its budgets.
+        ``count_tokens`` counts tokens for its budgets, and ``keep_scale`` makes scores
+        to cut at.
         """
         tokens_read = self.tokens_read
         if tokens_read is None:
@@ -72,6 +76,7 @@ class ScannedText(NamedTuple):
             document=self.request.document,
             n_tokens=len(self.indexed.input_ids),
             encoder=self.encoder,
+            keep_scale=keep_scale,
         )
 
 

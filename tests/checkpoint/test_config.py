@@ -9,6 +9,7 @@ import pytest
 from spscanner_rag.checkpoint.config import ScannerSettings, read_config
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.text.keep_scale import KeepScale
 
 SIZES: dict[str, Any] = {
     "hidden_size": 32,
@@ -143,6 +144,7 @@ def test_settings_round_trip() -> None:
     for each in (
         settings,
         replace(settings, meaning=MeaningWeights(sentence=2.5, near=-1)),
+        replace(settings, keep=KeepScale(logit=1.5, best=-1.0, strict=0.7)),
     ):
         assert ScannerSettings.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
@@ -187,6 +189,9 @@ def test_settings_round_trip() -> None:
         ),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows: unknown key"),
+        ({"keep": 3}, r"spscanner\.keep is 3; expected an object"),
+        ({"keep": {"other": 1}}, r"spscanner\.keep\.other: unknown key"),
+        ({"keep": {"logit": -1}}, r"spscanner\.keep\.logit is -1"),
         ({"meaning": 3}, r"spscanner\.meaning is 3; expected an object"),
         ({"meaning": {"sentence": "much"}}, r"spscanner\.meaning\.sentence is 'much'"),
         ({"meaning": {"wide": float("nan")}}, r"spscanner\.meaning\.wide is nan"),

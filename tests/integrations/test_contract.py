@@ -21,6 +21,7 @@ from spscanner_rag.baselines.remote_scanner import RemoteScanner
 from spscanner_rag.retrieval.worker_threads import AT_ONCE
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer, UnitScores, never
+from spscanner_rag.text.keep_scale import KeepScale
 from tests.fakes import ScoredBy
 from tests.integrations.hosts import (
     ALL,
@@ -260,6 +261,48 @@ def test_documents_that_hardly_answer_are_left_out_on_request(
     assert ask(require_answer=1.0) == []
     with pytest.raises(ValueError, match=r"require_answer.*WordScorer.*threshold"):
         host.ask(docs, QUERY, scorer=WordScorer(), require_answer=0.5)
+
+
+SCALE = KeepScale(
+    logit=0.5, best=-0.3, answerable=0.5, bias=0.2, strict=0.8, generous=0.1
+)
+
+
+class Scaled(Sure):
+    """Has scores to cut at."""
+
+    keep_scale = SCALE
+
+
+@all_four
+def test_scores_are_those_to_cut_at_where_the_scorer_has_them(host: Host) -> None:
+    found = host.ask(DOCS, QUERY, scorer=Scaled(), k=None)
+    logits = np.array([each.logit for each in found], np.float32)
+    said = max(each.answerable for each in found)
+    assert [each.score for each in found] == pytest.approx(SCALE.scores(logits, said))
+    best = max(each.score for each in found)
+    assert max(each.document_score for each in found) == pytest.approx(best)
+    plain = host.ask(DOCS, QUERY, scorer=Sure(), k=None)
+    assert texts(plain) == texts(found)
+    assert [each.score for each in plain] != [each.score for each in found]
+
+
+@all_four
+def test_a_threshold_and_presets_cut_at_the_scores_that_are_shown(host: Host) -> None:
+    def ask(**options: Any) -> list[Found]:
+        return host.ask(DOCS, QUERY, scorer=Scaled(), k=None, **options)
+
+    everything = ask()
+    third = everything[2].score
+    assert texts(ask(threshold=third)) == texts(everything[:3])
+    for keep in ("strict", "balanced", "generous"):
+        least = SCALE.least(keep)
+        expected = [each.text for each in everything if each.score >= least]
+        assert texts(ask(keep=keep)) == expected
+    with pytest.raises(ValueError, match=r"keep.*WordScorer.*spscanner\.keep"):
+        host.ask(DOCS, QUERY, scorer=WordScorer(), keep="balanced")
+    with pytest.raises(ValueError, match=r"keep"):
+        ask(keep="loose")
 
 
 @all_four

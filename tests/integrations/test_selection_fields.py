@@ -34,6 +34,7 @@ VALUES: dict[str, Any] = {
     "diversity": 0.5,
     "top_k_per_text": 4,
     "always_keep": ["1911"],
+    "keep": "strict",
     "require_answer": 0.75,
 }
 """A value of each option that is not its default."""

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -34,6 +35,9 @@ from spscanner_rag.results import Selection
 from spscanner_rag.results.offsets import Offsets, check_offsets
 from spscanner_rag.scorers import check_query
 from spscanner_rag.system.strict_json import json_text
+
+if TYPE_CHECKING:
+    from spscanner_rag import Scanner
 
 # \b keeps the program's help from re-wrapping a paragraph.
 JSON_LAYOUT = """JSON is one object:
@@ -142,11 +146,7 @@ def scan(
     if query is not None:
         characters = sum(len(document.text) for document in documents)
     scanner = computes.scanner(model, segment_tokens, read_cache, characters)
-    if selection.require_answer is not None and not scanner.says_answers:
-        raise ValueError(
-            "--require-answer: this checkpoint does not estimate whether a document"
-            " answers; use --threshold instead"
-        )
+    _check_scores(scanner, selection)
     prepared_files = PreparedFiles(scanner, documents, progress)
     scanned: list[ScannedDocument] = []
     for question in _questions() if query is None else (query,):
@@ -157,8 +157,23 @@ def scan(
         content = _rendered(output, question, source, scanned, counting)
         output.write(documents, content)
     has_picks = any(document.picks for document in scanned)
-    if query is not None and selection.threshold is not None and not has_picks:
+    cuts = selection.threshold is not None or selection.keep is not None
+    if query is not None and cuts and not has_picks:
         raise typer.Exit(1)
+
+
+def _check_scores(scanner: "Scanner", selection: Selection) -> None:
+    """Refuse a selection by scores that the checkpoint does not have."""
+    if selection.require_answer is not None and not scanner.says_answers:
+        raise ValueError(
+            "--require-answer: this checkpoint does not estimate whether a document"
+            " answers; use --threshold instead"
+        )
+    if selection.keep is not None and scanner.keep_scale is None:
+        raise ValueError(
+            "--keep: this checkpoint has no spscanner.keep, which presets cut by; use"
+            " --threshold instead"
+        )
 
 
 def _is_file(word: str) -> bool:

@@ -33,7 +33,7 @@ from spscanner_rag.text.units import Unit
 
 PASTED = "pasted text"
 
-EXAMPLE_QUESTION = "How many vacation days do I get?"
+EXAMPLE_QUESTION = "How many days of leave do we have?"
 EXAMPLE_TEXT = """The handbook of the harbour office
 
 New colleagues get a badge and a locker on their first morning. The kitchen on the \

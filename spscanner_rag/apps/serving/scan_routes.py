@@ -29,7 +29,9 @@ def scan_routes(service: Service) -> APIRouter:
     async def scan(body: Scan, request: Request) -> Response:
         check_one_of("text and documents", body.text, body.documents)
         # before anything is read
-        selection = body.selection(service.scanner.says_answers)
+        scanner = service.scanner
+        has_keep_scale = scanner.keep_scale is not None
+        selection = body.selection(scanner.says_answers, has_keep_scale)
         texts = body.documents or []
         if body.text is not None:
             texts = [body.text]

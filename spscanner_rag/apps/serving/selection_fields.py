@@ -39,11 +39,12 @@ class SelectionFields(BaseModel):
 
     selection_options: ClassVar[tuple[str, ...]] = ()
 
-    def selection(self, says_answers: bool) -> Selection:
+    def selection(self, says_answers: bool, has_keep_scale: bool = True) -> Selection:
         """Return the selection.
 
         ``RefusedError`` 422 for options that do not fit together. ``says_answers``
-        tells whether the scanner estimates if a text answers.
+        tells whether the scanner estimates if a text answers, ``has_keep_scale``
+        whether presets of ``keep`` have what they cut by.
         """
         values = {name: getattr(self, name) for name in self.selection_options}
         if values["require_answer"] is not None and not says_answers:
@@ -51,6 +52,12 @@ class SelectionFields(BaseModel):
                 422,
                 "require_answer: this scanner does not estimate whether a text answers;"
                 " use threshold instead",
+            )
+        if values["keep"] is not None and not has_keep_scale:
+            raise RefusedError(
+                422,
+                "keep: this scanner's checkpoint has no spscanner.keep, which presets"
+                " cut by; use threshold instead",
             )
         top_k = values["top_k"]
         is_short = isinstance(top_k, int) and top_k <= MOST_DIVERSE

@@ -177,7 +177,8 @@ class Service:
         def results() -> list[ScanResult]:
             for request, scanned in zip(requests, scanned_texts, strict=True):
                 self._keep(request, scanned)
-            return [scanned.result(count_tokens) for scanned in scanned_texts]
+            scale = self.scanner.keep_scale
+            return [scanned.result(count_tokens, scale) for scanned in scanned_texts]
 
         scan_results = await asyncio.to_thread(results)
         for result in scan_results:

@@ -17,7 +17,7 @@ ASKED = {"question": "Who left?", "path": "keeper.txt"}
         ("search_document", ASKED | {"text": None, "cursor": None}),
         ("search_document", ASKED | {"max_tokens": None}),
         ("search_document", ASKED | {"threshold": None, "always_keep": None}),
-        ("search_document", ASKED | {"require_answer": None}),
+        ("search_document", ASKED | {"require_answer": None, "keep": None}),
         ("search_document", ASKED | {"unknown": None}),
         ("search_document", {"question": "Who?", "text": KEEPER, "path": None}),
         ("search_folder", {"question": "Who?", "folder": None, "max_tokens": None}),

@@ -53,6 +53,7 @@ def test_scores_are_in_the_metadata_of_the_result_only(
         assert result.metadata == {
             **result.node.metadata,
             "spscanner_logit": result.logit,
+            "spscanner_probability": result.probability,
             "spscanner_document_score": result.document_score,
             "spscanner_retrieval_score": result.retrieval_score,
         }

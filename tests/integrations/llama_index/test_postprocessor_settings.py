@@ -58,6 +58,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "model_kwargs": {"local_files_only": True, "revision": "main"},
         "top_n": 7,
         "threshold": 0.25,
+        "keep": None,
         "require_answer": None,
         "max_tokens": 100,
         "prompt": None,

@@ -53,7 +53,8 @@ class SPScannerRanker(BaseComponent):
     ) -> list[Document]:
         limit = self._search(top_k).selection.top_k
         ranked = BaseComponent.answer(self, query, documents, None, cancelled)
-        if self._fields.threshold is None and self._fields.require_answer is None:
+        rules = (self._fields.threshold, self._fields.require_answer, self._fields.keep)
+        if all(rule is None for rule in rules):
             ranked_ids = {document.id for document in ranked}
             for document in documents:
                 if document.id not in ranked_ids:

@@ -16,10 +16,13 @@ class ScannedNode(NodeWithScore):
     Attributes
     ----------
     node, score
-        The node, and the score of its best sentence, from 0 to 1: the sigmoid of
-        ``logit``.
+        The node, and the score of its best sentence, from 0 to 1: how much it is worth
+        keeping, with 0.5 for the best balance. Of a scorer without such scores it is
+        the probability.
     logit : float
         The scanner's output for its best sentence; may be negative.
+    probability : float or None
+        The sigmoid of ``logit``.
     document_score : float
         The score of the best sentence of its whole document, whether or not that
         sentence was selected.
@@ -33,6 +36,7 @@ class ScannedNode(NodeWithScore):
 
     logit: float
     document_score: float
+    probability: float | None = None
     retrieval_score: float | None = None
     answerable: float | None = None
 
