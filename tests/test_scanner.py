@@ -283,8 +283,9 @@ BAD_REQUESTS = [
     ],
     *[
         ((QUERY, value), TypeError, "text: got .*; expected a string")
-        for value in (None, b"bytes", Path("a"))
+        for value in (None, b"bytes")
     ],
+    ((QUERY, Path("a")), TypeError, "text: got a path, 'a'; expected the text"),
 ]
 NO_PAIRS = ["ab", (QUERY,), (QUERY, TEXT, ""), None, 5, {"query": QUERY, "text": TEXT}]
 

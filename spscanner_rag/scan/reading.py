@@ -27,6 +27,7 @@ from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.language_parts import UNKNOWN, question_language
+from spscanner_rag.text.number_forms import numbers_as_written
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.sentence_marks import question_marks
 from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
@@ -242,7 +243,8 @@ class Reading:
         part that asks, and the models read that part. A situation that is told before
         it is about much that the text does not say.
         """
-        query = folded(query) if self.folds else query
+        if self.folds:
+            query = numbers_as_written(folded(query), text.sentences)
         if self.meaning is None:
             return self._match(query, text, statistics)
         if vectors is None:
