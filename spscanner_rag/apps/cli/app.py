@@ -175,7 +175,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _message_of(error: Exception) -> str:
-    is_unnamed = isinstance(error, OSError) and error.filename is None
+    # one of the system has two arguments; a message of ours has one, and names a file
+    is_unnamed = (
+        isinstance(error, OSError) and error.filename is None and len(error.args) > 1
+    )
     number = getattr(error, "errno", None)
     if number == errno.EBADF:
         return (

@@ -167,12 +167,12 @@ def batch(
     cluster.check(computes.device)
     questions = _queries(query or [], queries, naming.columns)
     plan = plan_of(inputs, naming.columns, rows_per_part, bool(questions))
-    for note in plan.notes:
-        tell(note)
     other_inputs = computes.model_files(model)
     if queries is not None:
         other_inputs.append(queries)
     check_parts_folder(out, plan, other_inputs)
+    for note in plan.notes:
+        tell(note)
     task = BatchTask(naming.columns, questions, selection, default_form(), texts)
     scanner_options = {
         "model": _absolute(model),
