@@ -54,7 +54,8 @@ class Asking(httpx.Client):
 @contextmanager
 def running(app: Starlette) -> Iterator[str]:
     """Run an application until the block ends; yields its address."""
-    server = uvicorn.Server(config_of(app))
+    # A test may leave half a request behind, for which a server waits when it stops.
+    server = uvicorn.Server(config_of(app, grace=10))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
