@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.keep_scale import KeepScale
+from spscanner_rag.results.ranking import sigmoid
+from spscanner_rag.text.keep_scale import KeepScale, answer_log_odds
 
 BETAS = {"strict": 1 / 3, "balanced": 1.0, "generous": 3.0}
 """How many times as much recall counts as precision, at the threshold of a preset."""
@@ -78,12 +79,10 @@ def fitted_keep_scale(questions: Sequence[ScoredQuestion]) -> KeepScale:
 
 def _inputs(question: ScoredQuestion) -> NDArray[np.float64]:
     """The logit, the best one, the log-odds of an answer and 1: (sentences, 4)."""
-    n_sentences = len(question.logits)
-    probability = min(max(question.answerable, 1e-4), 1 - 1e-4)
-    columns = np.empty((n_sentences, 4))
+    columns = np.empty((len(question.logits), 4))
     columns[:, 0] = question.logits
     columns[:, 1] = question.logits.max()
-    columns[:, 2] = np.log(probability / (1 - probability))
+    columns[:, 2] = answer_log_odds(question.answerable)
     columns[:, 3] = 1.0
     return columns
 
@@ -96,8 +95,7 @@ def _logistic(
     weights = np.zeros(n_inputs)
     ridge = 2 * _RIDGE * np.eye(n_inputs)
     for _ in range(_STEPS):
-        exponents = np.clip(inputs @ weights, -60, 60)
-        chances = 1 / (1 + np.exp(-exponents))
+        chances = sigmoid(inputs @ weights)
         slope = inputs.T @ (chances - targets) / n_questions + ridge @ weights
         spread = (inputs * (chances * (1 - chances))[:, None]).T @ inputs
         step = np.linalg.solve(spread / n_questions + ridge, slope)
@@ -130,4 +128,4 @@ def _best_cut(
 
 
 def _score(exponent: float) -> float:
-    return round(float(1 / (1 + np.exp(-exponent))), 3)
+    return round(float(sigmoid(np.array(exponent))), 3)

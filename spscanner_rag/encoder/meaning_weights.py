@@ -1,10 +1,12 @@
 """How much the scores of a sentence count in its logit."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spscanner_rag.text.bounded_numbers import check_numbers
 
 NEAR = 1
 """Neighbours on each side whose mean cosine also counts: a sentence among matching
@@ -95,14 +97,7 @@ class MeaningWeights:
     words: float = 0.0
 
     def __post_init__(self) -> None:
-        for weight in fields(self):
-            value = getattr(self, weight.name)
-            is_number = type(value) in (int, float)
-            if not is_number or not -_LARGEST_WEIGHT <= value <= _LARGEST_WEIGHT:
-                raise ValueError(
-                    f"spscanner.meaning.{weight.name} is {value!r:.60}; expected a "
-                    f"number of at most {_LARGEST_WEIGHT:,.0f}"
-                )
+        check_numbers(self, "spscanner.meaning", _LARGEST_WEIGHT)
         if self.deviation <= 0:
             raise ValueError(
                 f"spscanner.meaning.deviation is {self.deviation!r}; expected a number "

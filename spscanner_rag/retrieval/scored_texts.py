@@ -1,7 +1,7 @@
 """Scores the sentences of joined texts, and selects hits from all of them together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from spscanner_rag.scorers import (
     score_prepared_batch,
     stop_if,
 )
+from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
 
@@ -84,14 +85,16 @@ class ScoredTexts:
     def _shown_score(self, logit: float) -> float:
         """The score of a sentence with this logit, on the scale of the hits."""
         joined = self._together.joined
-        scale = joined.keep_scale
-        if scale is None or not joined.shows_relative:
+        if joined.keep_scale is None:
             return _probability(logit)
-        best = float(joined.logits.max(initial=-np.inf))
-        scores = scale.scores_below(
-            np.array([logit], np.float32), best, joined.answerable
+        scores = joined.keep_scale.scores_below(
+            np.array([logit], np.float32), self._highest_logit, joined.answerable
         )
         return float(scores[0])
+
+    @cached_property
+    def _highest_logit(self) -> float:
+        return float(self._together.joined.logits.max(initial=-np.inf))
 
 
 def score_texts(
@@ -174,8 +177,9 @@ def score_texts(
             scorer, query, batch, cancelled, collection
         )
         for number, text, scores in zip(numbers, batch, scores_of_batch, strict=True):
-            result = _result(query, texts[number], text.units, scores, counter)
-            results.append(replace(result, keep_scale=scale, shows_relative=True))
+            results.append(
+                _result(query, texts[number], text.units, scores, counter, scale)
+            )
         scores_of_texts += scores_of_batch
     best = [float(each.logits.max(initial=-np.inf)) for each in scores_of_texts]
     answerable = [scores.answerable for scores in scores_of_texts]
@@ -217,6 +221,7 @@ def _result(
     units: Sequence[Unit],
     scores: UnitScores,
     count_tokens: CountTokens | None,
+    keep_scale: KeepScale | None,
 ) -> ScanResult:
     """The sentences that overlap a piece.
 
@@ -242,4 +247,6 @@ def _result(
         count_tokens,
         neighbourhoods,
         answerable=scores.answerable,
+        keep_scale=keep_scale,
+        shows_relative=True,
     )

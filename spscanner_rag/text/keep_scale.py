@@ -5,11 +5,14 @@ rarely above one half. A cut needs another question answered: is it worth keepin
 the best sentence and whether the text answers at all?
 """
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spscanner_rag.text.bounded_numbers import check_numbers
 
 Keep = Literal["strict", "balanced", "generous"]
 """How much a selection keeps: few sentences that are surely right, the best balance of
@@ -20,7 +23,6 @@ BALANCED: Final = 0.5
 
 _LARGEST_WEIGHT: Final = 1e4
 _SUREST: Final = 1e-4  # a probability is never nearer to 0 or 1
-_LARGEST_EXPONENT: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,7 @@ class KeepScale:
     generous: float = 0.25
 
     def __post_init__(self) -> None:
-        for weight in fields(self):
-            value = getattr(self, weight.name)
-            is_number = type(value) in (int, float)
-            if not is_number or not -_LARGEST_WEIGHT <= value <= _LARGEST_WEIGHT:
-                raise ValueError(
-                    f"spscanner.keep.{weight.name} is {value!r:.60}; expected a number"
-                    f" of at most {_LARGEST_WEIGHT:,.0f}"
-                )
+        check_numbers(self, "spscanner.keep", _LARGEST_WEIGHT)
         if self.logit <= 0 or self.logit + self.best <= 0:
             raise ValueError(
                 f"spscanner.keep.logit is {self.logit!r}, best {self.best!r}; expected"
@@ -102,15 +97,11 @@ class KeepScale:
         self, logits: NDArray[np.float32], best: float, answerable: float | None
     ) -> NDArray[np.float64]:
         """Do as `scores`, for some of the sentences; ``best`` is the highest logit."""
-        log_odds = 0.0
-        if answerable is not None:
-            probability = min(max(answerable, _SUREST), 1 - _SUREST)
-            log_odds = float(np.log(probability / (1 - probability)))
-        shared = self.bias + self.best * best + self.answerable * log_odds
+        shared = self.bias + self.best * best
+        shared += self.answerable * answer_log_odds(answerable)
         exponents = shared + self.logit * logits.astype(np.float64)
-        exponents = np.clip(exponents, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
-        scores: NDArray[np.float64] = 1 / (1 + np.exp(-exponents))
-        return scores
+        # The sigmoid, computed by a hyperbolic tangent, which does not overflow.
+        return np.asarray((1 + np.tanh(exponents / 2)) / 2, np.float64)
 
     def least(self, keep: Keep) -> float:
         """Return the lowest relative score that a preset keeps."""
@@ -120,6 +111,14 @@ class KeepScale:
             "generous": self.generous,
         }
         return least_by_preset[keep]
+
+
+def answer_log_odds(answerable: float | None) -> float:
+    """Return the log-odds that a text answers, 0 if its probability is unknown."""
+    if answerable is None:
+        return 0.0
+    probability = min(max(answerable, _SUREST), 1 - _SUREST)
+    return math.log(probability / (1 - probability))
 
 
 def is_keep(value: object) -> bool:
