@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block
 from spscanner_rag.text.keep_scale import KeepScale
-from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.text_units import units_of_text
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.turns import turns_of
 from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # most scorers need neither torch nor a stemmer
@@ -436,11 +434,7 @@ class Scorer(ABC):
             Headings, fences and rows of tables, as `spscanner_rag.files.read` finds
             them. They are for sentences alone: larger units are cut from the text.
         """
-        segmenter = SentenceSegmenter().for_text(text)
-        blocks = blocks or turns_of(text)
-        if blocks:
-            return segment_blocks(text, blocks, segmenter.segment)
-        return segmenter.segment(text)
+        return units_of_text(text, blocks)
 
     @cached_property
     def name(self) -> str:

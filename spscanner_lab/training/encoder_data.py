@@ -12,11 +12,8 @@ from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_lab.training.swapped_names import names_of, swapped_questions
 from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.results.coverage import Spans, relevant_units
-from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.folding import fold_units, folded
-from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.turns import turns_of
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.text_units import units_of_text
 
 # of the sentences around evidence, among which a question must find what answers it
 STRETCH_TOKENS = 2000
@@ -99,7 +96,7 @@ def _tokenized_source(documents: Iterable[Document], encoder: TokenEncoder) -> S
 
 
 def _tokenized(document: Document, encoder: TokenEncoder) -> TokenizedDocument:
-    units = _cut(document.text)
+    units = units_of_text(document.text)
     spans = Spans.of(units)
     names = names_of(document.text)
     rng = random.Random(document.doc_id)
@@ -119,15 +116,6 @@ def _tokenized(document: Document, encoder: TokenEncoder) -> TokenizedDocument:
         questions.append(TokenizedQuestion(question_ids, relevant, tuple(near_misses)))
     sentences = [encoder.ids(unit.model_text) for unit in fold_units(units)]
     return TokenizedDocument(sentences, questions)
-
-
-def _cut(text: str) -> list[Unit]:
-    """The sentences of a text, those of a turn with its speaker, as a scanner cuts."""
-    segmenter = SentenceSegmenter()
-    turns = turns_of(text)
-    if not turns:
-        return segmenter.segment(text)
-    return segment_blocks(text, turns, segmenter.for_text(text).segment)
 
 
 def stretch_of(source: Source, rng: random.Random) -> TokenizedDocument:
