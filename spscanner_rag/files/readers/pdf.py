@@ -214,10 +214,11 @@ def _page(
     """
     rotation = page.get_rotation()
     strips = strips_of(page)
-    is_recognized = by is not None and not strips
+    is_recognized = False
     if by is not None and not strips:
         page.set_rotation(rotation)
         strips = recognized(page, by)
+        is_recognized = bool(strips)
     paragraphs = paragraphs_of(strips)
     parts = []
     for paragraph in paragraphs:
@@ -234,12 +235,14 @@ def _page(
             }
         )
     rows = _rows(paragraphs)
-    return {
-        **({"ocr": True} if is_recognized and parts else {}),
+    record: dict[str, Any] = {
         "parts": parts,
         TOP: rows[:EDGE_LINES],
         BOTTOM: rows[: -EDGE_LINES - 1 : -1],
     }
+    if is_recognized and parts:
+        record["ocr"] = True
+    return record
 
 
 def _rows(paragraphs: Sequence[Paragraph]) -> list[list[tuple[int, int]]]:

@@ -18,6 +18,7 @@ from math import sqrt
 from statistics import median
 from typing import Any, NamedTuple
 
+from spscanner_rag.files.readers.pdf_letters import TENTHS
 from spscanner_rag.files.readers.pdf_lines import Corners, Strip
 from spscanner_rag.files.readers.text_builder import readable
 from spscanner_rag.system.parent_death import end_with_parent
@@ -36,7 +37,6 @@ _TALL = 1.5  # lines so many times as high as most are set in larger letters
 _POINTS_PER_INCH = 72
 _TURNS = (0, 180, 90, 270)  # degrees
 _SURE = 60.0  # Tesseract's mean confidence; of pages upside down it is about 30
-_TENTHS = 10
 _FIELDS = 12
 _WORD_LEVEL = "5"
 
@@ -264,8 +264,8 @@ def _place(
         edges.append((x.value, y.value))
     (x0, y0), (x1, y1) = edges
     return (
-        round(_TENTHS * min(x0, x1)),
-        round(_TENTHS * min(y0, y1)),
-        round(_TENTHS * max(x0, x1)),
-        round(_TENTHS * max(y0, y1)),
+        round(TENTHS * min(x0, x1)),
+        round(TENTHS * min(y0, y1)),
+        round(TENTHS * max(x0, x1)),
+        round(TENTHS * max(y0, y1)),
     )

@@ -299,9 +299,10 @@ def _is_points(lines: list[Line]) -> bool:
     for before, line in pairwise(lines):
         if before.top - line.top < _LOOSE * line.size:
             return False
+    widest = max(lines, key=lambda line: line.right)
     deliberate = 0
     for before, line in pairwise(lines):
-        deliberate += _break_is_deliberate(before, line, lines)
+        deliberate += _break_is_deliberate(before, line, [widest])
     return 2 * deliberate >= len(lines) - 1
 
 
