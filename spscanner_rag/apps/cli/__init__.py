@@ -6,7 +6,8 @@
 import sys
 from collections.abc import Sequence
 
-_INTERRUPTED = 130  # the exit code of shells
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if sys.stderr is not None:
             sys.stderr.write("spscanner: interrupted\n")
-        return _INTERRUPTED
+        return INTERRUPTED
     return app.main(arguments)
 
 

@@ -14,7 +14,15 @@ from typing import Annotated, Any
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli import batch, compare, info, scan, servers, verify
+from spscanner_rag.apps.cli import (
+    INTERRUPTED,
+    batch,
+    compare,
+    info,
+    scan,
+    servers,
+    verify,
+)
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.several_values import SeveralValues
 from spscanner_rag.system.whole_files import NO_ROOM
@@ -160,7 +168,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _discard_output()
         return 141
     except (KeyboardInterrupt, typer.Abort):
-        code = 130
+        code = INTERRUPTED
     except (ValueError, OSError, ImportError) as error:
         try:
             sys.stdout.flush()
@@ -169,8 +177,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(_message_of(error), 2)
     except Exception as error:
         return _usage_or_memory(error)
-    if code == 130:  # newer versions of typer return it for Ctrl-C
-        return _fail("interrupted", 130)
+    if code == INTERRUPTED:  # newer versions of typer return it for Ctrl-C
+        return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
