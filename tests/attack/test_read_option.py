@@ -10,7 +10,7 @@ import pytest
 from spscanner_rag import RemoteScanner, Scanner
 from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.scorers import check_read
-from tests.apps.serving.conftest import running
+from tests.apps.serving.conftest import client_of
 from tests.attack.conftest import Attempt, assert_one_line
 from tests.command_line import Run, run
 
@@ -62,10 +62,7 @@ def test_an_odd_value_is_an_error_of_one_line(number: int, attempt: Attempt) -> 
 @pytest.fixture(scope="module")
 def client(tiny_scanner: Scanner) -> Iterator[httpx.Client]:
     """A client of a server in this process."""
-    with (
-        running(create_app(tiny_scanner)) as url,
-        httpx.Client(base_url=url, timeout=60) as asking,
-    ):
+    with client_of(create_app(tiny_scanner)) as asking:
         yield asking
 
 

@@ -37,8 +37,8 @@ from tests.apps.cli.test_servers import serving
 from tests.apps.serving.conftest import (
     POSTED,
     Asking,
+    client_of,
     connected,
-    running,
     serve,
     wait_until,
 )
@@ -56,10 +56,7 @@ SHORT = {"query": "Who left?", "text": "He left. She stayed."}
 
 @pytest.fixture(scope="module")
 def client(tiny_scanner: Scanner) -> Iterator[httpx.Client]:
-    with (
-        running(create_app(tiny_scanner)) as url,
-        httpx.Client(base_url=url, timeout=60) as asking,
-    ):
+    with client_of(create_app(tiny_scanner)) as asking:
         yield asking
 
 

@@ -69,6 +69,13 @@ def running(app: Starlette) -> Iterator[str]:
         thread.join()
 
 
+@contextmanager
+def client_of(app: Starlette) -> Iterator[httpx.Client]:
+    """Run an application until the block ends; yields a client."""
+    with running(app) as url, httpx.Client(base_url=url, timeout=60) as asking:
+        yield asking
+
+
 @pytest.fixture(scope="package")
 def address(tiny_scanner: Scanner) -> Iterator[str]:
     """A server with the default limits.
