@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,7 @@ OURS = ("mamba-ssm", "numba", "torch")
 KINDS = (*OURS, "plain mamba-ssm", "transformers")
 
 _MIXERS = "mamba_ssm.models.mixer_seq_simple"
+_MAMBA_1 = "selective_scan_cuda"
 
 Forward = Callable[["torch.Tensor"], object]
 
@@ -56,11 +58,10 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
     from spscanner_rag.checkpoint.config import read_config
     from spscanner_rag.mamba2.kernels.triton.kernels import import_modules
 
-    # Mamba-1's, unused here
-    sys.modules.setdefault("selective_scan_cuda", ModuleType("selective_scan_cuda"))
     try:
         kernels_of("mamba-ssm", device)
-        models = import_modules([_MIXERS])
+        with _without_mamba_1():
+            models = import_modules([_MIXERS])
     except ImportError as error:
         raise NotMeasuredError(str(error)) from error
     config = read_config(read_json(folder / "config.json"))
@@ -90,6 +91,22 @@ def _plain(folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
         return model(ids[None].to(device)).sum().item()
 
     return forward
+
+
+@contextmanager
+def _without_mamba_1() -> Iterator[None]:
+    """Import with an empty module in place of Mamba-1's extension, unused here.
+
+    Afterwards the process has what it had: other code finds no empty module.
+    """
+    if _MAMBA_1 in sys.modules:
+        yield
+        return
+    sys.modules[_MAMBA_1] = ModuleType(_MAMBA_1)
+    try:
+        yield
+    finally:
+        del sys.modules[_MAMBA_1]
 
 
 def our_model(

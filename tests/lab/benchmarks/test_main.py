@@ -168,6 +168,7 @@ def test_a_program_that_cannot_run_has_a_row_with_the_reason(
     )
     for row in absent.values():
         assert str(row).startswith("not measured: ")
+    assert "selective_scan_cuda" not in sys.modules
     options.longest = 1e-12
     slow = reading_rows("torch", windowed_checkpoint, cpu, "float32", options)
     assert all(str(row).startswith("not measured: would") for row in slow.values())
