@@ -108,17 +108,22 @@ def _texts(edges: Sequence[Sequence[_PageLine]]) -> list[list[str]]:
 
 
 def running_lines(
-    edges: Sequence[Sequence[str]], numbers: Sequence[float]
+    edges: Sequence[Sequence[str]],
+    numbers: Sequence[float],
+    *,
+    fewest: int = FEWEST_PAGES,
 ) -> list[int]:
     """How many lines of each page's edge are running ones, from the edge inwards.
 
     Each edge has the lines at the top, or at the bottom, of a page. They are counted
-    up to the first that is not a running one.
+    up to the first that is not a running one, which at least ``fewest`` pages have.
     """
     forms = []
     for edge, number in zip(edges, numbers, strict=True):
         forms.append([set(_forms(line, number)) for line in edge])
-    repeated = _repeated(forms) | _repeated(forms[::2]) | _repeated(forms[1::2])
+    repeated: set[str] = set()
+    for some_forms in (forms, forms[::2], forms[1::2]):
+        repeated |= _repeated(some_forms, fewest)
     counts = []
     for forms_of_edge in forms:
         count = 0
@@ -130,12 +135,12 @@ def running_lines(
     return counts
 
 
-def _repeated(pages: Sequence[Sequence[set[str]]]) -> set[str]:
+def _repeated(pages: Sequence[Sequence[set[str]]], fewest: int) -> set[str]:
     """Forms of lines that occur on most of the pages."""
     counts: Counter[str] = Counter()
     for forms_of_page in pages:
         counts.update(set().union(*forms_of_page))
-    least = max(FEWEST_PAGES, len(pages) // 2 + 1)
+    least = max(fewest, len(pages) // 2 + 1)
     return {form for form, count in counts.items() if count >= least}
 
 

@@ -18,6 +18,7 @@ BOTTOM = "bottom"
 EdgeLine = tuple[int, int]
 """Numbers of a paragraph of a page, and of a line in it."""
 
+_FEWEST_WITH_EDGES = 2  # pages; what two share is not left out, but read once
 _MOST_NAMED = 5  # titles in the note
 _LONGEST_NAMED = 60  # characters of each
 _LONGEST_TITLE = 5  # words; a longer line says something
@@ -51,9 +52,10 @@ class PageEdges:
         self._titles: dict[str, list[int]] = {}
         self._first_text: dict[str, str] = {}
         self._is_book = len(pages) >= _PAGES_OF_A_BOOK
+        self._may_leave_out = len(pages) >= FEWEST_PAGES
         for _ in pages:
             self.read_once.append({TOP: [], BOTTOM: []})
-        if len(pages) >= FEWEST_PAGES:
+        if len(pages) >= _FEWEST_WITH_EDGES:
             self._find(pages)
 
     def notes(self) -> Iterable[str]:
@@ -82,7 +84,8 @@ class PageEdges:
             texts = []
             for page in pages:
                 texts.append([_text_of_row(page, row) for row in page.get(edge, ())])
-            for number, count in enumerate(running_lines(texts, numbers)):
+            counts = running_lines(texts, numbers, fewest=min(FEWEST_PAGES, len(pages)))
+            for number, count in enumerate(counts):
                 rows = []
                 for row in pages[number].get(edge, ())[:count]:
                     if _is_within_sentence(pages[number], row):
@@ -113,7 +116,7 @@ class PageEdges:
         if has_other_number or is_sentence(text):
             key = " ".join(text.split()).casefold()
             lines = self._pages_of
-        elif _says_something(title):
+        elif _says_something(title) or not self._may_leave_out:
             lines = self._pages_of
         if lines is self._pages_of and key not in lines:
             self.read_once[number][edge].append(row)

@@ -7,13 +7,15 @@ from typing import Any
 from spscanner_rag.files.readers.text_builder import readable
 
 _MOST_FIELDS = 1_000  # annotations read per page, form fields included
+_MOST_CHOICES = 1_000  # of a list box
 _LONGEST_VALUE = 10_000  # characters
 
 
 def form_values(form: Any, page: Any) -> list[str]:  # noqa: ANN401 - of pypdfium2
     """What was entered in the form fields of a page, and text annotations on it.
 
-    A field is "name: value".
+    A field is "name: value". A list box also has all that it offers, since viewers show
+    it.
     """
     from pypdfium2 import raw
 
@@ -52,7 +54,30 @@ def _field(raw: Any, form: Any, annotation: Any) -> str:  # noqa: ANN401 - of py
     name = of_form(raw.FPDFAnnot_GetFormFieldAlternateName) or of_form(
         raw.FPDFAnnot_GetFormFieldName
     )
-    return f"{name}: {value}" if name and value else value
+    shown = f"{name}: {value}" if name and value else value
+    if kind == raw.FPDF_FORMFIELD_LISTBOX:
+        return _with_choices(shown or name, _choices(raw, form, annotation))
+    return shown
+
+
+def _choices(raw: Any, form: Any, annotation: Any) -> list[str]:  # noqa: ANN401
+    """What a list box offers, all of which is on the page."""
+
+    def choice(number: int) -> str:
+        return _string(
+            lambda *buffer: raw.FPDFAnnot_GetOptionLabel(
+                form, annotation, number, *buffer
+            )
+        )
+
+    count = raw.FPDFAnnot_GetOptionCount(form, annotation)
+    return [choice(number) for number in range(min(count, _MOST_CHOICES))]
+
+
+def _with_choices(shown: str, choices: list[str]) -> str:
+    """What a list box shows: its name, what is chosen, and what else may be."""
+    listed = ", ".join(filter(None, choices))[:_LONGEST_VALUE]
+    return f"{shown} (choices: {listed})".strip() if listed else shown
 
 
 def _string(read_into: Callable[..., int]) -> str:

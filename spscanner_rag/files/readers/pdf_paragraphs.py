@@ -31,6 +31,7 @@ _CLOSING = "\"'”’»)]}*0123456789†‡ "  # noqa: RUF001
 _BULLET = re.compile(
     r"[•‣▪◦●○■□➢➤·–—*-]\s|\(?[0-9]{1,3}[.)]\s|\(?[A-Za-z][.)]\s|\([ivxlc]+\)\s"  # noqa: RUF001
 )
+_DIVIDED = re.compile(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _NOTE_MARK = re.compile(r"[\d*†‡§¶]{1,3}[.)]?\s?\S")
 _CAPTION = re.compile(r"(Figure|Fig\.|Table|Abbildung|Tabelle|Abb\.|Tab\.)\s?\d")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
@@ -274,7 +275,9 @@ def _break_is_deliberate(before: Line, line: Line, near: Sequence[Line]) -> bool
     ``near`` are lines that show how wide the column is.
     """
     first = line.text[:1]
-    if not (first.isupper() or first.isdigit()) or before.text.endswith((",", ";")):
+    if not (first.isupper() or first.isdigit()):
+        return False
+    if before.text.endswith((",", ";")) or _DIVIDED.search(before.text):
         return False
     if _RIGHT_TO_LEFT.search(line.text):
         return False

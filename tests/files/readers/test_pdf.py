@@ -211,7 +211,21 @@ def form(*given: dict[str, Any]) -> Callable[[Any], None]:
         ),
         (
             {"FT": "/Ch", "T": "town", "Opt": ["Riga", "Cork", "Nice"], "V": "Nice"},
-            "town: Nice",
+            "town: Nice (choices: Riga, Cork, Nice)",
+        ),
+        (
+            {"FT": "/Ch", "T": "town", "Opt": ["Riga", "Cork"], "Ff": 0},
+            "town (choices: Riga, Cork)",
+        ),
+        (
+            {
+                "FT": "/Ch",
+                "T": "town",
+                "Opt": ["Riga", "Cork"],
+                "V": "Cork",
+                "Ff": 1 << 17,  # a list that drops down, of which one is seen
+            },
+            "town: Cork",
         ),
         (
             {"T": "city", "Parent": {"FT": "/Ch", "T": "home", "V": "Riga"}},
