@@ -26,7 +26,8 @@ class Block(NamedTuple):
     level : int
         Of a heading, from 1.
     title : str
-        Of a heading: its words, without markup. Of a turn: its time and speaker. Of
+        Of a heading: its words, without markup; one without ends the headings above.
+        Of a turn: its time and speaker. Of
         markup: what is shown in its place, such as "&" for "&amp;".
     """
 

@@ -12,9 +12,9 @@ from spscanner_rag.text.sentence_edges import BULLETS, CAPITAL
 
 _NUMBER = (
     rf"(?:[{BULLETS}][ \t]+)?"
-    r"(?:(?:Article|Section|Clause|Sec\.|§+)[ \xa0]*)?"
-    r"(?:\d{1,3}(?:\.\d{1,3}){0,4}[.):]?|\([A-Za-z0-9]{1,4}\)|[A-Z][.)]"
-    r"|[IVXLC]{1,6}[.)])"
+    r"(?:(?:Article|ARTICLE|Section|SECTION|Clause|CLAUSE|Sec\.|§+)[ \xa0]*)?"
+    r"(?:\d{1,3}(?:\.\d{1,3}){0,4}[.,):]?|\([A-Za-z0-9]{1,4}\)|[A-Za-z][.)]"
+    r"|[IVXLC]{1,6}[.)])(?:[ \xa0]+[-–—](?=[ \xa0]))?"  # noqa: RUF001
 )
 _SMALL_WORDS = "a|an|and|as|at|by|for|from|in|of|on|or|per|the|to|with|its|vs"
 _TITLE_WORD = rf"{CAPITAL}[\w'’&/-]{{0,30}}"  # noqa: RUF001

@@ -46,14 +46,17 @@ _PART_CHARACTERS = 8192
 _PART_MARKS = 1024
 _SLOW_MARKS = re.compile("[`‘’‚‛“”„‟«»‹›「」《》]")  # noqa: RUF001
 
-# "2.1.", "V 9.4." and "- 2M." at the start of a line belong to the sentence that
-# follows.
+# "2.1.", "V 9.4.", "- 2M.", "**8.", "II." and "ARTICLE II." at the start of a line
+# belong to the sentence that follows.
 _LIST_MARKER = re.compile(
-    rf"(?:\A|\n)[ \t]*((?:[{BULLETS}][ \t]+)?"
+    rf"(?:\A|\n)[ \t]*((?:[{BULLETS}][ \t]+)?(?:\*\*|__)?(?:"
     r"[(\[]?(?:[A-Z]{1,2}[ .]?)?"
-    r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,2})[ \t]*\Z"
+    r"\d{1,3}(?:\.\d{1,3}){0,5}[A-Z>+]?[.)\]]{0,4}(?:\*\*|__)?"
+    r"|(?:(?:ARTICLE|SECTION|CHAPTER|PART)[ ]+)?[IVXLC]{1,6}[.)]))[ \t]*\Z"
 )
 _LIST_MARKER_REACH = 48
+# An empty line that a mail quotes belongs to the next sentence.
+_QUOTE_MARKS = "> \t\r\n"
 # Parts of lines without words, such as the edge of a table, up to the end of a line and
 # from its beginning.
 _NO_WORDS = re.compile(r"(?:[^\n]|\n(?=[ \t]*\|))[^\w\n]*(?:\n|\Z)")
@@ -163,8 +166,14 @@ class SentenceSegmenter:
     ) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""
         starts = self._sentence_starts(text, 0, len(text), between_parts)
+        first_mark = -1  # of an empty line of a quotation
         for start, end in spans_between(starts, len(text)):
-            sentence = trim_span(text, start, end)
+            if first_mark < 0:
+                first_mark = start
+            if end < len(text) and not text[start:end].strip(_QUOTE_MARKS):
+                continue
+            sentence = trim_span(text, first_mark, end)
+            first_mark = -1
             if sentence is None:
                 continue
             if sentence[1] - sentence[0] <= self.max_characters // 2:

@@ -43,14 +43,16 @@ _MARKER = re.compile(
 )
 _SEVERAL = re.compile(r"[.!?]\s|\n\S")
 _NARROWEST = 40  # characters: no text is set in narrower lines
+_GOES_ON_AFTER = (",", ";", "-", "\u2010", "\u00ad")
 _WORD = re.compile(r"\S+")
 _LINE_START = re.compile(rf"(?<=\n)(?={OPENING}{CAPITAL})")
 
 # Lines that are one record each: of a log, with its time; of a table; or a turn, with
 # its time or speaker.
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
+_DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 DATED = re.compile(  # the beginning of an entry of a log, or of a message
-    rf"^[ \t]*(?:\[{_CLOCK}\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[:"
+    rf"^[ \t]*(?:\[{_CLOCK}(?:, {_DATE})?\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[:"
     r" ]+)?[\[(]?(?:\d{4}([-/.])\d\d\1\d\d[T ]"
     rf"|\d\d?([-./])(?:\d\d?|[A-Z][a-z]{{2}})\2\d{{2,4}}(?::|,? ))\d{{1,2}}:\d\d"
     rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|\d\d:\d\d:\d\d\b)",
@@ -58,6 +60,13 @@ DATED = re.compile(  # the beginning of an entry of a log, or of a message
 )
 # A row of a table in Markdown, and an item of a list.
 _TABLE_ROW = re.compile(r"^[ \t]*\|(?=[^\n]*\|[ \t]*$)", re.MULTILINE)
+# Bullets, which always begin an item; and marks that do if the line before or after
+# begins with the same one.
+_BULLETED = re.compile(
+    r"^[ \t]*[•‣∙✓✔✗✘☐☑☒□■●○◆◇❖➢➤►▶⁃][ \t]+(?=\S)",  # noqa: RUF001
+    re.MULTILINE,
+)
+_MARKED = re.compile(r"^[ \t]*([–—·→⇒])[ \t]+(?=\S)", re.MULTILINE)  # noqa: RUF001
 _LETTERED_ITEM = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
 # The dots that lead from a name to its price or page, on one line.
@@ -116,6 +125,8 @@ def _lines_of_item(text: str, start: int, end: int) -> Iterator[int]:
         break_before = line.start() - 1
         line_before = max(text.rfind("\n", start, break_before) + 1, start)
         width_before = break_before - line_before
+        if text[line_before:break_before].rstrip().endswith(_GOES_ON_AFTER):
+            continue
         word = _WORD.match(text, line.start(), end)
         if word and width_before + 1 + len(word[0]) <= width:
             yield line.start()
@@ -129,9 +140,10 @@ def _starts_of_records(text: str) -> Iterator[int]:
         line_end = text.find("\n", leader.end())
         if line_end >= 0:
             yield line_end + 1
-    for pattern in (DATED, _TABLE_ROW, _LETTERED_ITEM):
+    for pattern in (DATED, _TABLE_ROW, _LETTERED_ITEM, _BULLETED):
         for match in pattern.finditer(text):
             yield match.start()
+    yield from _starts_of_marked_lines(text)
     yield from _starts_of_turns(text)
 
 
@@ -162,6 +174,14 @@ def _separators(row: str, separator: str) -> int:
     if f"{separator} " in row or row[-1:] in (".", "!", "?"):
         return 0
     return row.count(separator)
+
+
+def _starts_of_marked_lines(text: str) -> Iterator[int]:
+    """Starts of lines with a dash or an arrow, at least two in a row."""
+    for before, after in pairwise(_MARKED.finditer(text)):
+        if before[1] == after[1] and _following_line(text, before) == after.start():
+            yield before.start()
+            yield after.start()
 
 
 def _starts_of_turns(text: str) -> Iterator[int]:

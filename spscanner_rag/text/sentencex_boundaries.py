@@ -20,7 +20,8 @@ _REPLACED: dict[int, str] = {
 }
 # The end of a page in a text, as pdftotext and others write it.
 _PAGE_BREAK = re.compile(r"\s*\f\s*")
-_BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
+# A line of white space, or of the marks of a quotation in a mail.
+_BLANK_LINE = re.compile(r"\n(?:[^\S\n]+|>[>\t ]*)(?=\n)")
 
 # sentencex does not cut inside quotation marks and brackets, so one that is never
 # closed gives a sentence of thousands of characters. Long sentences are cut again with
