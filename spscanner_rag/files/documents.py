@@ -145,7 +145,8 @@ class TextFile:
             if block.kind == "heading":
                 while path and path[-1].level >= block.level:
                     path.pop()
-                path.append(block)
+                if block.title:  # else the headings above end here
+                    path.append(block)
                 titles = tuple(heading.title for heading in path)
                 headings.append(_Titles(block.start, titles, end_of_text))
             elif block.kind == "turn":
@@ -205,7 +206,7 @@ class TextFile:
         if block.kind != "row" or block.header is None or offset >= block.end:
             return ()
         header_number = self._block_number(block.header[0])
-        header = " ".join(self.text[slice(*block.header)].split())
+        header = " ".join(self.shown(*block.header).split())
         return (f"row {number - header_number + 1}: {header}",)
 
     def _block_number(self, offset: int) -> int:

@@ -65,6 +65,14 @@ CHANGED = (
     "<w:ins><w:r><w:t>fifty</w:t></w:r></w:ins>"
     "<w:r><w:t xml:space='preserve'> marks.</w:t></w:r></w:p>"
 )
+FORM = (
+    "<w:p><w:r><w:t xml:space='preserve'>Heated: </w:t></w:r><w:r><w:fldChar"
+    " w:fldCharType='begin'><w:ffData><w:checkBox><w:default w:val='1'/></w:checkBox>"
+    "</w:ffData></w:fldChar></w:r><w:r><w:t xml:space='preserve'> Town: </w:t></w:r>"
+    "<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/>"
+    "<w:listEntry w:val='Riga'/><w:listEntry w:val='Ulm'/></w:ddList></w:ffData>"
+    "</w:fldChar></w:r></w:p>"
+)
 DATED = "<cellXfs><xf numFmtId='0'/><xf numFmtId='14'/><xf numFmtId='10'/></cellXfs>"
 
 CASES: dict[str, Case] = {
@@ -104,6 +112,31 @@ CASES: dict[str, Case] = {
     "ellipsis.txt": (
         "He waited... Then it rained. Was it late? Yes!",
         ["Then it rained.", "Was it late?", "Yes!"],
+        [],
+    ),
+    "sections.txt": (
+        "Section 8. Logo Rights. He may use it. He asks.\n\n"
+        "ARTICLE IX. TERM. It ends. Yes.\n\nI. Fees\nHe pays.\nII. Rent\nIt is due.",
+        [
+            "Section 8. Logo Rights. He may use it.",
+            "ARTICLE IX. TERM. It ends.",
+            "II. Rent It is due.",
+        ],
+        [],
+    ),
+    "dashes.txt": (
+        "He must:\n– keep it dry\n– pay\n→ call\n→ wait\n☑ done\n✗ lost\n",
+        ["– keep it dry", "– pay", "→ call", "→ wait", "☑ done", "✗ lost"],
+        [],
+    ),
+    "phone.txt": (
+        "[10:22, 3/4/2024] Anne: rent is paid\n[10:23, 3/4/2024] Bob: thanks\n",
+        ["[10:23, 3/4/2024] Bob: thanks"],
+        [],
+    ),
+    "quoting.txt": (
+        "Bob wrote:\n> Dear Anne,\n>\n> The rent is due. Pay it.",
+        ["Pay it.", "> > The rent is due."],
         [],
     ),
     "windows.txt": ("It rained.\r\nNobody came.\r\n", ["Nobody came."], []),
@@ -169,7 +202,31 @@ CASES: dict[str, Case] = {
         ["It burned."],
         [],
     ),
+    "clauses.md": (
+        "**8. Logo Rights.** He may use it. He asks.\n\n"
+        "**9.1.** He pays.\n\n~~Old term.~~ It ends.\n",
+        ["**8. Logo Rights.** He may use it.", "**9.1.** He pays.", "~~Old term.~~"],
+        [],
+    ),
+    "tagged.md": (
+        "<h1 align='center'>Mill</h1>\n\n<ul>\n<li>Keep it dry</li>\n<li>Oil it</li>"
+        "\n</ul>\n\n<table>\n<tr><td>Ship</td><td>Toll</td></tr>\n"
+        "<tr><td>Heron</td><td>12</td></tr>\n</table>\n",
+        ["Keep it dry", "Oil it", "| Ship | Toll", "| Heron | 12"],
+        ["Mill"],
+    ),
+    "quotation.md": (
+        "> The rent is\n> due. Pay it.\n\n---\n\nIt rained.\n",
+        ["The rent is due.", "Pay it.", "It rained."],
+        [">", "---"],
+    ),
     # HTML
+    "fields.html": (
+        "<p>Name: <input value='Anne Reed'> <input type=hidden value=key></p>"
+        "<p><input type=checkbox checked> Paid</p>",
+        ["Name: Anne Reed", "\u2612 Paid"],
+        ["key"],
+    ),
     "hidden.html": (
         "<p>It rained.</p><div style='display:none'>Buy now.</div>"
         "<p hidden>Secret.</p><p>Nobody came.</p>",
@@ -223,6 +280,40 @@ CASES: dict[str, Case] = {
         ["Anne left.", "It rained."],
         [],
     ),
+    "capital.docx": (
+        docx(
+            "<w:p><w:pPr><w:framePr w:dropCap='drop'/></w:pPr><w:r><w:t>B</w:t></w:r>"
+            "</w:p><w:p><w:r><w:t>utterworth came. It rained.</w:t></w:r></w:p>"
+        ),
+        ["Butterworth came.", "It rained."],
+        [],
+    ),
+    "form.docx": (docx(FORM), ["Heated: \u2612 Town: Ulm"], []),
+    "struck.rtf": (
+        "{\\rtf1 The \\strike old\\strike0  rent is 40\\super 1\\nosupersub ."
+        " It fell.}",
+        ["The ~~old~~ rent is 40\u00b9.", "It fell."],
+        [],
+    ),
+    "struck.odt": (
+        odt(
+            "<text:p>The <text:span text:style-name='T1'>old</text:span> rent."
+            "</text:p>",
+            styles="<style:style style:name='T1'><style:text-properties"
+            " style:text-line-through-style='solid'/></style:style>",
+        ),
+        ["The ~~old~~ rent."],
+        [],
+    ),
+    "struck.pptx": (
+        pptx(
+            "<p:sp><p:nvSpPr><p:nvPr/></p:nvSpPr><p:txBody><a:p><a:r><a:rPr"
+            " strike='sngStrike'/><a:t>Old</a:t></a:r><a:r><a:t> rent</a:t></a:r></a:p>"
+            "</p:txBody></p:sp>"
+        ),
+        ["~~Old~~ rent"],
+        [],
+    ),
     "letter.odt": (
         odt("<text:p>Anne<text:s text:c='2'/>left.<text:line-break/>Oh no.</text:p>"),
         ["Anne left.", "Oh no."],
@@ -272,6 +363,38 @@ CASES: dict[str, Case] = {
         [],
         ["\\u00eb"],
     ),
+    "feed.json": (
+        json.dumps([{"body": "<p>The <b>rent</b> is&nbsp;due.</p>", "id": 1}]),
+        ["body: The rent is due. | id: 1"],
+        [],
+    ),
+    "feed.xml": (
+        "<rss><item><title>Rent</title><description><![CDATA[<p>It is <b>due</b>."
+        "</p>]]></description></item></rss>",
+        ["title: Rent | description: It is due."],
+        [],
+    ),
+    "shop.csv": (
+        'id,text,price\n1,"<p>Good <b>flour</b></p>",12\n2,"Oil<br>of Riga",40\n',
+        ['1," Good flour ",12', '2,"Oil of Riga",40'],
+        [],
+    ),
+    "notes.xml": (
+        "<body><p>It was signed<note>In May.</note> in Riga. It rained.</p>"
+        "<table><row><cell>Heron</cell><cell>12</cell></row></table></body>",
+        ["It was signed[1] in Riga.", "It rained.", "[1] In May.", "Heron | 12"],
+        [],
+    ),
+    "flow.yaml": (
+        "ships:\n  - name: Heron\n    crew: [Anne, {name: Bob}]\n  - &swan\n"
+        "    name: Swan\n  - *swan\n",
+        [
+            "ships: - name: Heron crew: [Anne, {name: Bob}]",
+            "- &swan name: Swan",
+            "- *swan",
+        ],
+        [],
+    ),
     "lines.jsonl": (
         '{"ship": "Heron", "toll": 12}\n{"ship": "Swan", "toll": 40}\n',
         ["ship: Heron | toll: 12", "ship: Swan | toll: 40"],
@@ -290,6 +413,23 @@ CASES: dict[str, Case] = {
         ["Anne left."],
         ["\\emph", "documentclass"],
     ),
+    "arguments.tex": (
+        "\\begin{document}\\begin{tabular}{ll}Ship & Toll \\\\ \\cmidrule(lr){1-2}"
+        "\\multicolumn{2}{c}{Swan} \\\\ \\multirow{2}{*}{Heron} & 12\\end{tabular}\n\n"
+        "\\textcolor{red}{Pay} it. \\sout{Old rent.}\n\n"
+        "\\begin{theorem}[Main]All pay.\\end{theorem}"
+        "\\begin{thebibliography}{9}\\bibitem{a} Reed, 1811.\\end{thebibliography}"
+        "\\end{document}",
+        ["Swan", "Heron | 12", "Pay it.", "(Main) All pay.", "[a] Reed, 1811."],
+        ["2c", "1-2", "red"],
+    ),
+    "slide.tex": (
+        "\\begin{document}\\begin{frame}{Tolls}\\begin{columns}\\begin{column}"
+        "{0.5\\textwidth}Ships pay.\\end{column}\\end{columns}\\end{frame}"
+        "\\end{document}",
+        ["Ships pay."],
+        ["0.5", "Tolls"],
+    ),
     "talk.vtt": (
         "WEBVTT\n\n00:01.000 --> 00:03.000\n<v Anne>I signed it.\n\n"
         "00:03.000 --> 00:05.000\n<v Bob>It rained.\n",
@@ -306,6 +446,33 @@ def test_results_of_a_small_file(name: str) -> None:
     shown = results(read_bytes(name, data))
     assert not [text for text in expected if text not in shown], shown
     assert not [text for text in unread if text in " ".join(shown)], shown
+
+
+def test_a_slide_or_chapter_without_a_title_is_not_below_the_one_before() -> None:
+    slides = read_bytes(
+        "a.pptx",
+        pptx(shape("Tolls", kind="title") + shape("Ships pay"), shape("Boats none")),
+    )
+    assert slides.where(slides.text.index("Ships")) == "slide 1 · Tolls"
+    assert slides.where(slides.text.index("Boats")) == "slide 2"
+    book = read_bytes("a.epub", epub("<h1>Fire</h1><p>It burned.</p>", "<p>Rain.</p>"))
+    assert book.headings(book.text.index("burned")) == ("Fire",)
+    assert book.headings(book.text.index("Rain")) == ()
+
+
+def test_formulas_without_their_values_are_named() -> None:
+    row = (
+        "<row r='1'><c r='A1'><f>SUM(B1:B2)</f><v/></c><c r='B1'><f>1+1</f><v>2</v></c>"
+        "<c r='C1' t='str'><f>\"\"</f><v></v></c></row>"
+    )
+    document = read_bytes("a.xlsx", xlsx({"Log": row}))
+    assert any("Log: 1 formulas without" in note for note in document.notes)
+
+
+def test_headings_of_tagged_markdown_are_headings() -> None:
+    page = "<h1>Mill</h1>\n\n## Fees {#fees}\n\nHe pays.\n"
+    document = read_bytes("a.md", page.encode())
+    assert document.headings(document.text.index("He pays")) == ("Mill", "Fees")
 
 
 def lines(left: float, top: float, *texts: str) -> list[tuple[float, float, str]]:
@@ -347,3 +514,41 @@ def test_a_list_with_hanging_lines(drawn_pdf: DrawnPdf) -> None:
     shown = drawn_results(drawn_pdf, page)
     assert "|(a) keep the roof of the mill dry and its wheel oiled;|" in shown
     assert "|(b) pay the rent in May.|" in shown
+
+
+def test_a_sentence_over_two_pages_with_a_running_header(drawn_pdf: DrawnPdf) -> None:
+    header = lines(72, 810, "Annals of the northern towns, volume 3")
+    first = header + lines(72, 773, "Rain fell for weeks. Nobody came to the market.")
+    first += lines(72, 760, "The council met on Monday in the old hall of the")
+    first += lines(72, 747, "town. The treaty with the northern towns was signed by")
+    first += [(72, 60, "1 Minutes of the council.", 7), (290, 30, "12", 7)]
+    second = header + lines(
+        72, 760, "Anne Reed in the presence of two witnesses of the"
+    )
+    second += lines(72, 747, "council. Rain fell on the market for weeks, and no one")
+    second += [*lines(72, 734, "came to the old hall."), (290, 30, "13", 7)]
+    shown = drawn_results(drawn_pdf, first, second)
+    assert "was signed by Anne Reed in the presence" in shown
+    assert shown.count("Annals of the northern towns") == 1
+
+
+def test_what_two_pages_share_is_never_left_out(drawn_pdf: DrawnPdf) -> None:
+    pages = []
+    for name in ("Anne Reed", "Bob Hale"):
+        page = lines(72, 800, "Thank you")
+        page += lines(72, 700, f"The mill of {name} burned down.")
+        pages.append(page)
+    assert "|Thank you|" in drawn_results(drawn_pdf, *pages)
+
+
+def test_a_word_divided_before_a_capital_is_in_one_sentence(
+    drawn_pdf: DrawnPdf,
+) -> None:
+    page = lines(
+        72,
+        700,
+        "A candidate waits until one of three things happens: it wins,",
+        "(c) a period of time goes by with no winner. It sends Request-",
+        "Vote RPCs in parallel to each of the other servers of the town.",
+    )
+    assert "|It sends Request- Vote RPCs in parallel" in drawn_results(drawn_pdf, page)

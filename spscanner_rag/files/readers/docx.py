@@ -34,7 +34,9 @@ from spscanner_rag.files.readers.docx_xml import (
 )
 from spscanner_rag.files.readers.notation import (
     RAISED,
+    STRUCK_MARK,
     formula_text,
+    struck_joined,
     symbol,
     symbols_of,
     whole_number,
@@ -56,9 +58,6 @@ from spscanner_rag.files.readers.zip_parts import (
     has_part_below,
 )
 from spscanner_rag.system.install_hints import import_extra
-
-STRUCK = "~~"
-"""Stands before and after text that is struck out, as in Markdown."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGITS = re.compile(r"[-+−]?\d{1,4}", re.ASCII)  # noqa: RUF001
@@ -110,6 +109,23 @@ class _Paragraph:
             self.reading = ""
         self.parts.append(text)
         self.reading += reading
+
+
+def _box_shown(field: Element) -> str:
+    """What a box to be ticked shows."""
+    ticked = is_on(field, "w:checked", is_on(field, "w:default"))
+    return "\u2612" if ticked else "\u2610"
+
+
+def _choice_shown(field: Element) -> str:
+    """What a list to choose from shows."""
+    entries = field.findall("w:listEntry", NAMES)
+    chosen = value(field, "w:result") or value(field, "w:default")
+    number = whole_number(chosen, max(0, len(entries) - 1))
+    return value(entries[number]) if entries else ""
+
+
+_FORM_FIELDS = {"checkBox": _box_shown, "ddList": _choice_shown}
 
 
 class _Run:
@@ -228,6 +244,8 @@ class _Story:
                 for part in ("rt", "rubyBase")
             )
             self._add(base, paragraph, run, reading)
+        elif name in _FORM_FIELDS:
+            self._add(_FORM_FIELDS[name](element), paragraph, run)
         elif name not in ("t", "sym", *_PIECES):
             self.add(element, paragraph, run)
         elif run is None or not run.hidden:
@@ -240,7 +258,7 @@ class _Story:
                     # else "10" and a raised "3" would be 103
                     text = text.translate(RAISED)
             if run and run.struck and text.strip():
-                text = f"{STRUCK}{text}{STRUCK}"
+                text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
             self._add(text, paragraph, run)
 
     def _add(
@@ -259,11 +277,13 @@ class _Story:
         )
         self._carried = []
         self.add(element, paragraph)
-        if _DELETED.isdisjoint(properties(paragraph_properties.get("rPr"), ".")):
+        ends = _DELETED.isdisjoint(properties(paragraph_properties.get("rPr"), "."))
+        drop_cap = attribute(paragraph_properties.get("framePr"), "dropCap")
+        if ends and drop_cap in ("", "none"):
             self._end(paragraph, paragraph_properties)
         else:
             paragraph.add("")
-            # its end was deleted, so it continues in the next one
+            # its end was deleted, or it is the large first letter of the next one
             self._carried = paragraph.parts
 
     def _end(
@@ -271,7 +291,7 @@ class _Story:
     ) -> None:
         paragraph.add("")
         label = self._label(paragraph.style, paragraph_properties)
-        text = "".join(paragraph.parts).replace(2 * STRUCK, "").strip()
+        text = struck_joined("".join(paragraph.parts)).strip()
         outline = (
             outline_level(paragraph_properties.get("outlineLvl"))
             or paragraph.style.outline

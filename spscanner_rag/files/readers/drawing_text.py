@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from spscanner_rag.files.readers.notation import STRUCK_MARK, struck_joined
 from spscanner_rag.files.readers.zip_parts import (
     Element,
     Package,
@@ -13,6 +14,7 @@ _LINE_BREAK = "\n"
 _SKIPPED = {"Fallback", "instrText"}  # a Fallback repeats what is beside it
 _DATA_OF_DIAGRAM = "diagramData"
 _CHART = "chart"
+_NOT_STRUCK = "noStrike"
 
 
 def elements_shown(root: Element) -> Iterator[Element]:
@@ -32,13 +34,22 @@ def paragraph_text(paragraph: Element) -> str:
     for element in elements_shown(paragraph):
         name = local_name(element)
         if name == "t":
-            parts.append(element.text or "")
+            parts.append(_run_text(element))
         elif name == "br":
             parts.append(_LINE_BREAK)
         elif name == "tab":
             parts.append("\t")
-    lines = [" ".join(line.split()) for line in "".join(parts).split(_LINE_BREAK)]
+    text = struck_joined("".join(parts))
+    lines = [" ".join(line.split()) for line in text.split(_LINE_BREAK)]
     return _LINE_BREAK.join(line for line in lines if line)
+
+
+def _run_text(element: Element) -> str:
+    """The text of an ``a:t``, marked if its run is struck out."""
+    text = element.text or ""
+    look = element.getparent().find("{*}rPr")
+    is_struck = look is not None and look.get("strike", _NOT_STRUCK) != _NOT_STRUCK
+    return f"{STRUCK_MARK}{text}{STRUCK_MARK}" if is_struck and text.strip() else text
 
 
 def paragraphs_of(body: Element) -> list[str]:

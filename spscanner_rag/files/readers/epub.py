@@ -135,6 +135,7 @@ class _Book:
             built.note(f"{name} is missing in the file")
             return
         built.place(name)
+        built.end_headings()
         try:
             built.document(read_html(_as_html(self._package.content(path))))
         except ValueError as error:

@@ -12,8 +12,10 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.notation import (
     RAISED,
+    STRUCK_MARK,
     formula_text,
     numeral,
+    struck_joined,
     whole_number,
 )
 from spscanner_rag.files.readers.text_builder import (
@@ -62,9 +64,10 @@ _LEFT_OUT = {
     "object": "embedded objects",
 }
 STRUCK = {"s", "strike", "del"}
-STRUCK_MARK = "~~"
-"""Stands before and after text that is struck out, as in Markdown."""
-
+# Fields of forms, by whether they are not ticked or ticked, and those whose value is
+# not on the page.
+_BOXES = {"checkbox": ("\u2610 ", "\u2612 "), "radio": ("\u25cb ", "\u25c9 ")}
+_VALUES_NOT_SHOWN = {"hidden", "password", "color", "file", "image", "range"}
 _PARAGRAPHS = set(
     "p div section article main header footer nav aside address blockquote ul ol li dl"
     " dt dd figure figcaption form fieldset legend table caption tr td th thead tbody"
@@ -253,12 +256,25 @@ class _HtmlText:
             self._add_rows()
         if tag == "br":
             self._buffer.append("\n" if self._open["pre"] else " \n ")
+        elif tag == "input":
+            self._add_field(element)
         elif tag == "img" and _TEX.search(element.get("class", "")):
             self._buffer.append(_STYLED.sub(r"\1", element.get("alt", "")))
         elif tag in _PARAGRAPHS or tag in _HEADINGS:
             self._flush()
         self._start_list_or_table(element)
         return False
+
+    def _add_field(self, element: Element) -> None:
+        """Add what a field or a button of a form shows."""
+        kind = element.get("type", "text").lower()
+        if element.get("role") == "button":  # a menu's, which style sheets hide
+            return
+        if kind in _BOXES:
+            self._buffer.append(_BOXES[kind]["checked" in element.attrib])
+        elif kind not in _VALUES_NOT_SHOWN:
+            shown = element.get("value", "") or element.get("placeholder", "")
+            self._buffer.append(f" {shown} ")
 
     def _count_left_out(self, element: Element) -> None:
         """Count an element that people see, but that is not read."""
@@ -310,7 +326,7 @@ class _HtmlText:
     def _flush(self, *, level: int = 0) -> None:
         """Add the collected text as a paragraph, a heading or a fence."""
         self._end_ruby()
-        text = "".join(self._buffer).replace(2 * STRUCK_MARK, "")
+        text = struck_joined("".join(self._buffer))
         self._buffer = []
         if self._open["pre"]:
             if text.strip():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.base64_values import is_base64
+from spscanner_rag.files.readers.html_values import without_html
 from spscanner_rag.files.readers.text_builder import (
     BETWEEN_CELLS,
     TextBuilder,
@@ -206,7 +207,7 @@ class _Records:
             return "{}"
         if isinstance(value, str):
             if not is_base64(value):
-                return value.strip()
+                return without_html(value).strip()
             self._base64 += 1
             return _BASE64
         return _CONSTANTS[value]  # type: ignore[index]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.notation import STRUCK_MARK
 from spscanner_rag.files.readers.text_builder import (
     Cell,
     Row,
@@ -67,6 +68,52 @@ _INPUTS = {"input": "{", "include": "{", "subfile": "{"}
 _SHOWN = {"title": "[{", "author": "[{", "date": "{", "caption": "*[{"}
 _FOOTNOTES = {"footnote": "[{", "thanks": "{", "footnotetext": "[{"}
 _LINKS = {"href": "{{", "url": "{"}
+_LAST_SHOWN = {  # macros whose last argument alone is shown
+    "multicolumn": "{{{",
+    "multirow": "[{[{[{",
+    "textcolor": "[{{",
+    "colorbox": "{{",
+    "fcolorbox": "{{{",
+    "raisebox": "{[[{",
+    "parbox": "[[[{{",
+    "resizebox": "*{{{",
+    "scalebox": "{[{",
+    "rotatebox": "[{{",
+    "makebox": "[[{",
+    "framebox": "[[{",
+    "hyperref": "[{",
+    "texorpdfstring": "{{",
+    "foreignlanguage": "{{",
+    **_LINKS,
+}
+_STRUCK = {"sout": "{", "st": "{", "xout": "{"}
+_ENVIRONMENTS = {  # with arguments that show nothing
+    "minipage": "[[[{",
+    "thebibliography": "{",
+    "multicols": "{",
+    "wrapfigure": "[{[{",
+    "wraptable": "[{[{",
+    "adjustbox": "{",
+    "subfigure": "[{",
+    "subtable": "[{",
+    "column": "[{",
+    "columns": "[",
+    "spacing": "{",
+    "tcolorbox": "[",
+    "algorithm": "[",
+    "algorithmic": "[",
+    "figure": "[",
+    "figure*": "[",
+    "table": "[",
+    "table*": "[",
+    "sidewaystable": "[",
+    "sidewaysfigure": "[",
+}
+_COMMENTS = {"comment"}  # environments
+# Rules of tables, whose arguments may be in parentheses, and titles of slides.
+_RULE = re.compile(r"\\cmidrule\s*(?:\[[^\[\]]*\])?\s*(?:\([^()]*\))?\s*\{[\d-]+\}")
+_FRAME = re.compile(r"\\begin\{frame\}(?:<[^<>]*>)?(?:\[[^\[\]]*\])?[ \t]*\{([^{}]*)\}")
+_FRAME_TITLE = "frametitle"
 _BREAKS = {"par", "newpage", "clearpage", "maketitle"}
 _ACCENTS = tuple("'`\"^~=.")
 _FAULTS = (IndexError, AttributeError, TypeError, ValueError, KeyError)
@@ -75,7 +122,9 @@ _TABLES = {"tabular", "tabular*", "tabularx", "longtable", "array", "tabulary"}
 _FORMULAS = {"equation", "align", "gather", "multline", "eqnarray", "displaymath"}
 _FORMULAS |= {"flalign", "alignat", "math", "split"}
 _RULES = {"hline", "toprule", "midrule", "bottomrule", "endhead", "endfoot"}
-_RULES |= {"endfirsthead", "endlastfoot"}
+_RULES |= {"endfirsthead", "endlastfoot", "cline", "addlinespace"}
+_THEOREMS = {"theorem", "lemma", "proposition", "corollary", "definition", "proof"}
+_THEOREMS |= {"remark", "example", "conjecture", "claim"}
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n\s*")
 _WORK = 8  # pylatexenc is slow
 
@@ -91,7 +140,8 @@ def read_latex(data: bytes) -> TextFile:
     ``ValueError`` if it is not UTF-8 or UTF-16, ``ImportError`` without pylatexenc.
     """
     walker = import_extra("pylatexenc.latexwalker", "reading LaTeX", "files")
-    source = decoded(data)
+    source = _RULE.sub("", decoded(data))
+    source = _FRAME.sub(rf"\\begin{{frame}}\\{_FRAME_TITLE}{{\1}}", source)
     context = _context(walker)
     try:
         parser = walker.LatexWalker(
@@ -108,13 +158,19 @@ def read_latex(data: bytes) -> TextFile:
 
 
 def _context(walker: Any) -> Any:  # noqa: ANN401 - the package's
-    from pylatexenc.macrospec import MacroSpec
+    from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
     context = walker.get_default_latex_context_db()
     arguments = {**_UNSEEN, **_REFERENCES, **_INPUTS, **_SHOWN}
-    arguments |= {**_FOOTNOTES, **_LINKS, **_CITATIONS}
+    arguments |= {**_FOOTNOTES, **_LAST_SHOWN, **_CITATIONS, **_STRUCK}
+    arguments |= {_FRAME_TITLE: "[{", "bibitem": "[{"}
     macros = [MacroSpec(name, known) for name, known in arguments.items()]
-    context.add_context_category("arguments", macros=macros, prepend=True)
+    environments = [
+        EnvironmentSpec(name, known) for name, known in _ENVIRONMENTS.items()
+    ]
+    context.add_context_category(
+        "arguments", macros=macros, environments=environments, prepend=True
+    )
     return context
 
 
@@ -187,9 +243,9 @@ class _Latex:
 
     def _add_macro(self, node: Any) -> None:  # noqa: ANN401
         name = node.macroname
-        if name in _LEVELS or name == "title":
+        if name in _LEVELS or name in ("title", _FRAME_TITLE):
             self._flush()
-            level = _LEVELS.get(name, 1)
+            level = _LEVELS.get(name, 2 if name == _FRAME_TITLE else 1)
             self._built.heading(self._inner(_last_argument(node)), level)
         elif name in _SHOWN:
             self._flush()
@@ -197,6 +253,10 @@ class _Latex:
             self._flush()
         elif name == "item":
             self._begin_item(node)
+        elif name == "bibitem":
+            self._flush()
+            label = self._inner(_arguments(node)[0]) if _arguments(node) else ""
+            self._marker = f"[{label}] "
         elif name in _BREAKS:
             self._flush()
         elif name not in _UNSEEN:
@@ -224,9 +284,12 @@ class _Latex:
         """Add a symbol, or the arguments of a macro such as one for bold text."""
         arguments = _arguments(node)
         if arguments and not node.macroname.startswith(_ACCENTS):
-            if node.macroname in _LINKS:
+            if node.macroname in _LAST_SHOWN:
                 arguments = arguments[-1:]
-            self._parts.append(" ".join(map(self._inner, arguments)))
+            text = " ".join(map(self._inner, arguments))
+            if node.macroname in _STRUCK and text:
+                text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
+            self._parts.append(text)
         else:
             space = " " if node.macro_post_space and not arguments else ""
             self._parts.append(self._plain(node) + space)
@@ -261,7 +324,9 @@ class _Latex:
 
     def _add_environment(self, node: Any) -> None:  # noqa: ANN401
         name = node.environmentname.removesuffix("*")
-        if name in _CODE:
+        if name in _COMMENTS:
+            self._count("comments are left out")
+        elif name in _CODE:
             self._flush()
             self._built.fence(self._inside(node))
         elif node.environmentname in _TABLES:
@@ -276,6 +341,8 @@ class _Latex:
             is_list = name in ("itemize", "enumerate", "description")
             if is_list:
                 self._numbers.append(0 if name == "enumerate" else -1)
+            if name in _THEOREMS and _arguments(node):
+                self._parts.append(f"({self._inner(_last_argument(node))}) ")
             self._add(node.nodelist)
             self._flush()
             if is_list:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.readers.markdown_html import HtmlBlocks
 from spscanner_rag.files.readers.markdown_markup import markup_of
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.text.blocks import Block
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-_HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+|[ \t]+(?:#+|=+|-+)$|^#+$")
+_HEADING_MARKS = re.compile(
+    r"^#{1,6}[ \t]+|[ \t]+(?:#+|=+|-+)$|^#+$|[ \t]+\{[#.][^{}]{1,80}\}(?=$|[ \t]+#+$)"
+)
+_QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
@@ -53,9 +57,12 @@ def blocks_of(text: str) -> list[Block]:
     parser.core.ruler.enableOnly(["normalize", "block"])
     breaks = [line_break.end() for line_break in _LINE_BREAK.finditer(text, begin)]
     lines = _Lines(text, [begin, *breaks, len(text)])
-    blocks += lines.blocks(parser.parse(text[begin:]))
-    fences = [block for block in blocks if block.kind == "fence"]
-    markup = list(markup_of(text, fences))
+    tokens = parser.parse(text[begin:])
+    blocks += lines.blocks(tokens)
+    marks = list(lines.marks(tokens))
+    skipped = [block for block in blocks if block.kind == "fence"] + marks
+    skipped.sort(key=_place)
+    markup = sorted([*marks, *markup_of(text, skipped)], key=_place)
     if not markup:
         return blocks
     for number, block in enumerate(blocks):
@@ -86,6 +93,7 @@ class _Lines:
     def blocks(self, tokens: Sequence["Token"]) -> Iterator[Block]:
         """The blocks of a parser's tokens."""
         header = (0, 0)
+        html_blocks = HtmlBlocks(self._text)
         for number, token in enumerate(tokens):
             if token.map is None:
                 continue
@@ -96,6 +104,8 @@ class _Lines:
                     level = int(token.tag[1:])
                     title = " ".join(tokens[number + 1].content.split())
                     yield Block(*span, "heading", level=level, title=title)
+                case "html_block":
+                    yield from html_blocks.between(*span)
                 case "fence" | "code_block":
                     yield Block(*span, "fence")
                 case "paragraph_open" if token.level:  # in a list or a quotation
@@ -107,6 +117,33 @@ class _Lines:
                     yield Block(*self._span(first, stop + 1), "row")
                 case "tr_open" if self._starts[first] > header[0]:
                     yield Block(*span, "row", header=header)
+
+    def marks(self, tokens: Sequence["Token"]) -> Iterator[Block]:
+        """Rules, and the marks of quotations, which say nothing.
+
+        Markup without a title, in order and disjoint.
+        """
+        quoted_to = 0  # lines
+        for token in tokens:
+            if token.map is None:
+                continue
+            first, stop = token.map
+            match token.type:
+                case "hr":
+                    yield Block(*self._span(first, stop), "markup")
+                case "thead_open":
+                    rule = self._starts[stop : stop + 2]
+                    yield Block(rule[0], rule[1], "markup")
+                case "blockquote_open":
+                    for line in range(max(first, quoted_to), stop):
+                        yield from self._quote_marks(line)
+                    quoted_to = max(quoted_to, stop)
+
+    def _quote_marks(self, line: int) -> Iterator[Block]:
+        start = self._starts[line]
+        marks = _QUOTE_MARKS.match(self._text, start, self._starts[line + 1])
+        if marks is not None:
+            yield Block(*marks.span(), "markup")
 
     def _span(self, first: int, stop: int) -> tuple[int, int]:
         """Where some lines begin and end, without white space."""

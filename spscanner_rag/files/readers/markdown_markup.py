@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from spscanner_rag.text.blocks import Block
 
 # Elements of HTML, by what a reader sees of their tags: nothing, a space between words,
-# or struck text. Other names in angle brackets, such as "List<Item>", are text.
+# a bar between cells, or struck text. Other names in angle brackets, such as
+# "List<Item>", are text.
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark meter"
     " nobr output progress q rb rp rt rtc ruby samp small span strong sub sup time tt u"
@@ -18,13 +19,16 @@ _SPACE = (
     " col colgroup dd details dialog div dl dt embed fieldset figcaption figure footer"
     " form h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input legend li link"
     " main map menu meta nav object ol optgroup option p param picture pre section"
-    " select source summary svg path table tbody td textarea tfoot th thead title tr"
-    " track ul video"
+    " select source summary svg path table tbody textarea tfoot thead title tr track"
+    " ul video"
 )
+_CELLS = "td th"
+_CELL = " | "  # before each cell
 _STRUCK = "s strike del"
 _SHOWN_FOR_TAG = dict.fromkeys(_INLINE.split(), "")
 _SHOWN_FOR_TAG |= dict.fromkeys(_SPACE.split(), " ")
 _SHOWN_FOR_TAG |= dict.fromkeys(_STRUCK.split(), "~~")
+_SHOWN_FOR_TAG |= dict.fromkeys(_CELLS.split(), _CELL)
 
 _DATA = r"data:[\w.+-]{1,60}/[\w.+-]{1,60}[;,]"
 _MARKUP = re.compile(
@@ -84,10 +88,22 @@ def _markup_between(text: str, start: int, end: int) -> Iterator[Block]:
             yield Block(*match.span(), "markup", title=shown)
 
 
+def shown_for_tag(name: str, *, closes: bool) -> str | None:
+    """What is shown in place of a tag, or None if its name is none of HTML.
+
+    Examples
+    --------
+    >>> shown_for_tag("b", closes=False), shown_for_tag("Item", closes=False)
+    ('', None)
+    """
+    shown = _SHOWN_FOR_TAG.get(name.lower())
+    return "" if shown == _CELL and closes else shown
+
+
 def _shown(match: re.Match[str]) -> str | None:
     """What is shown in place of markup, or None for what is text."""
     if match["tag"]:
-        return _SHOWN_FOR_TAG.get(match["name"].lower())
+        return shown_for_tag(match["name"], closes=match["tag"].startswith("</"))
     if match["entity"]:
         character = html.unescape(match["entity"])
         return None if character == match["entity"] else character

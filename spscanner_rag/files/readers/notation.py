@@ -19,8 +19,22 @@ _ROMAN = [
     (4, "iv"),
     (1, "i"),
 ]
+STRUCK_MARK = "~~"
+"""Stands before and after text that is struck out, as in Markdown."""
+
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")  # noqa: RUF001
 _MOST_LETTERS = 30  # letters of one number; larger numbers are written in digits
+
+
+def struck_joined(text: str) -> str:
+    """A text whose struck parts are marked, with those beside each other as one.
+
+    Examples
+    --------
+    >>> struck_joined("It ~~rai~~~~ned~~.")
+    'It ~~rained~~.'
+    """
+    return text.replace(2 * STRUCK_MARK, "")
 
 
 def whole_number(text: str, most: int, default: int = 0) -> int:

@@ -4,11 +4,16 @@ Tracked changes count as accepted. Comments are counted in a note, not read. No 
 file is opened.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.notation import numeral, whole_number
+from spscanner_rag.files.readers.notation import (
+    STRUCK_MARK,
+    numeral,
+    struck_joined,
+    whole_number,
+)
 from spscanner_rag.files.readers.text_builder import (
     MOST_COLUMNS,
     MOST_ROWS,
@@ -32,6 +37,7 @@ _TEXTS = (
     "application/vnd.oasis.opendocument.text-template",
     "application/vnd.oasis.opendocument.presentation",
 )
+_LINE = ("style", "type")  # of a line through text
 _LEAVES_OUT = {"tracked-changes", "change", "annotation-end", "forms", "script"}
 _LEAVES_OUT |= {"title", "desc", "sequence-decls", "variable-decls", "hidden-text"}
 _LEAVES_OUT |= {"user-field-decls", "table-column", "table-columns", "bookmark"}
@@ -82,7 +88,10 @@ def _read(package: Package) -> TextFile:
     if content is None:
         raise ValueError("its content.xml is missing")
     styles = package.tree("styles.xml")
-    story = _Story(_list_styles(styles) | _list_styles(content))
+    story = _Story(
+        _list_styles(styles) | _list_styles(content),
+        _struck_styles(styles) | _struck_styles(content),
+    )
     body = content.find("{*}body")
     story.add(body if body is not None else content)
     story.add_edges(styles)
@@ -110,13 +119,29 @@ def _list_styles(root: Element | None) -> dict[str, dict[int, _Level]]:
     return styles
 
 
+def _struck_styles(root: Element | None) -> set[str]:
+    """The names of the styles of struck text."""
+    names: set[str] = set()
+    for style in () if root is None else root.iter("{*}style"):
+        for look in style.iterfind("{*}text-properties"):
+            lines = [attribute_of(look, f"text-line-through-{key}") for key in _LINE]
+            if any(line not in ("", "none") for line in lines):
+                names.add(attribute_of(style, "name"))
+    return names
+
+
 class _Story:
     """Builds the text of a document while walking its elements."""
 
-    def __init__(self, list_styles: Mapping[str, Mapping[int, _Level]]) -> None:
+    def __init__(
+        self,
+        list_styles: Mapping[str, Mapping[int, _Level]],
+        struck_styles: Collection[str],
+    ) -> None:
         self.built = TextBuilder()
         self.comments = 0
         self._list_styles = list_styles
+        self._struck_styles = struck_styles
         self._marker = ""  # before the next paragraph
         self._slides = 0
         self._further: list[Element] = []  # notes and boxes of the last paragraph
@@ -154,6 +179,7 @@ class _Story:
     def _add_slide(self, slide: Element) -> None:
         self._slides += 1
         self.built.place(f"slide {self._slides}")
+        self.built.end_headings()
         self.add(slide)
 
     def _add_paragraph(self, element: Element, name: str) -> None:
@@ -250,9 +276,13 @@ class _Story:
             elif name == "annotation":
                 self.comments += 1
             elif name not in _LEAVES_OUT:
+                if attribute_of(child, "style-name") in self._struck_styles:
+                    parts.append(STRUCK_MARK)
+                    todo.append(STRUCK_MARK)
                 parts.append(_white_space(child, name) or child.text or "")
                 todo += reversed(child)
-        lines = [" ".join(line.split()) for line in "".join(parts).split("\n")]
+        text = struck_joined("".join(parts))
+        lines = [" ".join(line.split()) for line in text.split("\n")]
         return "\n".join(line for line in lines if line)
 
     def _note_mark(self, note: Element) -> str:

@@ -10,7 +10,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.notation import whole_number
+from spscanner_rag.files.readers.notation import (
+    RAISED,
+    STRUCK_MARK,
+    struck_joined,
+    whole_number,
+)
 from spscanner_rag.files.readers.text_builder import Cell, Row, TextBuilder, add_table
 
 _TOKEN = re.compile(
@@ -100,6 +105,8 @@ class _Group(NamedTuple):
     unseen: bool = False
     hidden: bool = False
     deleted: bool = False
+    struck: bool = False
+    raised: bool = False
     only_rtf: bool = False  # repeats what a mail has in HTML
     font: str = ""
     skipped: int = 1  # characters that stand for a Unicode one before them
@@ -172,6 +179,11 @@ class _Rtf:
             "uc": self._set_skipped,
             "v": self._set_hidden,
             "deleted": self._set_deleted,
+            "strike": self._set_struck,
+            "striked": self._set_struck,
+            "super": self._set_raised,
+            "sub": self._set_level_with_line,
+            "nosupersub": self._set_level_with_line,
             "htmlrtf": self._set_only_rtf,
             "plain": self._plain,
             "s": self._set_style,
@@ -268,7 +280,9 @@ class _Rtf:
             if heading := _HEADING.match(text.strip()):
                 self._heading_styles[self._style] = int(heading[1])
         elif self._group.destination != "fonttbl" and self._group.is_shown:
-            self._parts.setdefault(self._group.destination, []).append(text)
+            self._parts.setdefault(self._group.destination, []).append(
+                _as_it_looks(text, self._group)
+            )
 
     def _symbol(self, symbol: bytes) -> None:
         if symbol == b"*":
@@ -337,11 +351,22 @@ class _Rtf:
     def _set_deleted(self, number: str) -> None:
         self._group = self._group._replace(deleted=number != "0")
 
+    def _set_struck(self, number: str) -> None:
+        self._group = self._group._replace(struck=number != "0")
+
+    def _set_raised(self, number: str) -> None:
+        self._group = self._group._replace(raised=number != "0")
+
+    def _set_level_with_line(self, number: str) -> None:
+        self._group = self._group._replace(raised=False)
+
     def _set_only_rtf(self, number: str) -> None:
         self._group = self._group._replace(only_rtf=number != "0")
 
     def _plain(self, number: str) -> None:
-        self._group = self._group._replace(hidden=False, deleted=False)
+        self._group = self._group._replace(
+            hidden=False, deleted=False, struck=False, raised=False
+        )
 
     def _set_style(self, number: str) -> None:
         self._style = number
@@ -422,6 +447,15 @@ class _Rtf:
             self._built.paragraph(text)
 
 
+def _as_it_looks(text: str, group: _Group) -> str:
+    """A text with signs for raised numbers and struck words."""
+    if group.raised and text.isascii() and text.isdecimal():
+        text = text.translate(RAISED)
+    if group.struck and text.strip():
+        text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
+    return text
+
+
 def _is_unseen(name: str, *, star: bool) -> bool:
     if name in _UNSEEN or name.endswith("Pr"):
         return True
@@ -434,6 +468,6 @@ def _lines(text: str) -> str:
     def character(pair: re.Match[str]) -> str:
         return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
 
-    joined = _SURROGATES.sub(character, text)
+    joined = _SURROGATES.sub(character, struck_joined(text))
     lines = [" ".join(line.split()) for line in joined.split("\n")]
     return "\n".join(line for line in lines if line)

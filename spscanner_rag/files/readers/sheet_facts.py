@@ -18,6 +18,13 @@ _CELL = re.compile(rb"<(?:\w{1,20}:)?c ([^>]{1,200})>")
 _REFERENCE = re.compile(rb"""\br=["']([A-Z]{1,3}[1-9]\d{0,6})["']""")
 _STYLE = re.compile(rb"""\bs=["'](\d{1,6})["']""")
 _ERROR = re.compile(rb"""\bt=["']e["']""")
+# A cell with a formula, but without its value.
+_NO_VALUE = re.compile(
+    rb"<(?:\w{1,20}:)?c ([^>]{1,200})>\s*"
+    rb"<(?:\w{1,20}:)?f\b[^<>]{0,500}(?:/>|>[^<]{0,9000}</(?:\w{1,20}:)?f>)\s*"
+    rb"(?:<(?:\w{1,20}:)?v\s*(?:/>|></(?:\w{1,20}:)?v>))?\s*</(?:\w{1,20}:)?c>"
+)
+_IS_TEXT = re.compile(rb"""\bt=["']str["']""")  # empty, as the formula says
 _PERCENT_FORMATS = {"9", "10"}  # built into every spreadsheet
 _LARGEST_SHEET = 2**28  # bytes of XML
 _WORKBOOK = "xl/workbook.xml"
@@ -30,6 +37,7 @@ class SheetFacts:
     cells: int = 0  # of the smallest rectangle that holds all values
     percentages: set[tuple[int, int]] = field(default_factory=set)  # row, column
     errors: int = 0  # cells that show an error
+    not_computed: int = 0  # formulas whose value the file does not have
     comments: list[tuple[str, str]] = field(default_factory=list)  # cell, text
     drawn: list[str] = field(default_factory=list)  # paragraphs of boxes and charts
 
@@ -89,7 +97,10 @@ def _count_cells(
 ) -> None:
     least_row = least_column = 2**31
     most_row = most_column = -1
-    for cell in _CELL.finditer(package.raw(part, _LARGEST_SHEET)):
+    sheet = package.raw(part, _LARGEST_SHEET)
+    for formula in _NO_VALUE.finditer(sheet):
+        facts.not_computed += _IS_TEXT.search(formula[1]) is None
+    for cell in _CELL.finditer(sheet):
         attributes = cell[1]
         reference = _REFERENCE.search(attributes)
         place = cell_of(reference[1].decode()) if reference else None

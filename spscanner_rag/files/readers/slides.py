@@ -71,6 +71,7 @@ def _add_slide(built: TextBuilder, package: Package, part: str, number: int) -> 
     if root.get("show") in ("0", "false"):
         name = f"slide {number} (hidden)"
     built.place(name)
+    built.end_headings()
     shapes = list(_shapes(root))
     shapes.sort(key=lambda shape: not _is_title(shape))
     relationships = package.relationships(part)

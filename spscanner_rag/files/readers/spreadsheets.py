@@ -13,6 +13,7 @@ from typing import Any
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.cell_names import cell_name
+from spscanner_rag.files.readers.html_values import without_html
 from spscanner_rag.files.readers.sheet_facts import SheetFacts, facts_of_sheets
 from spscanner_rag.files.readers.text_builder import (
     BETWEEN_CELLS,
@@ -136,6 +137,11 @@ class _WorkbookText:
                 f"sheet {self._sheet}: {self._facts.errors:,} cells that show an error"
                 " are left out"
             )
+        if self._facts.not_computed:
+            self.built.note(
+                f"sheet {self._sheet}: {self._facts.not_computed:,} formulas without"
+                " their values are left out: save the workbook in a spreadsheet program"
+            )
 
     def _stretches(self, sheet: Any) -> Iterator[_Stretch]:  # noqa: ANN401
         """Yield the runs of rows that have a value, with the number of each row."""
@@ -229,4 +235,4 @@ def shown_value(value: object) -> str:
     if isinstance(value, datetime.datetime):
         has_time = value.time() != datetime.time()
         return value.isoformat(" ") if has_time else value.date().isoformat()
-    return " ".join(str(value).split())
+    return " ".join(without_html(str(value)).split())

@@ -73,6 +73,7 @@ class TextBuilder:
         self._places: list[PlaceStart] = []
         self._notes: list[str] = []
         self._place_to_begin = ""
+        self._headings_end = False
         self._length = 0
         self.metadata: dict[str, str] = {}
 
@@ -84,6 +85,9 @@ class TextBuilder:
         if self._place_to_begin:
             self._places.append(PlaceStart(start, self._place_to_begin))
             self._place_to_begin = ""
+        if self._headings_end:
+            self._blocks.append(Block(start, start, "heading", level=1))
+            self._headings_end = False
         self._parts.append(text)
         self._length += len(text)
         return start, self._length
@@ -103,6 +107,10 @@ class TextBuilder:
         It holds until another place begins.
         """
         self._place_to_begin = name
+
+    def end_headings(self) -> None:
+        """Say that what is added next is below no heading so far."""
+        self._headings_end = bool(self._length)
 
     def place_at(self, offset: int, name: str) -> None:
         """Say where the text comes from that begins at an offset of the last part."""

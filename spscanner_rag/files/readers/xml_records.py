@@ -7,6 +7,7 @@ loaded.
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.base64_values import is_base64
+from spscanner_rag.files.readers.html_values import without_html
 from spscanner_rag.files.readers.json_records import LONGEST_FIELD
 from spscanner_rag.files.readers.text_builder import BETWEEN_CELLS, TextBuilder
 from spscanner_rag.files.readers.zip_parts import Element, local_name, xml_root
@@ -17,6 +18,8 @@ _BASE64 = "(base64)"
 _LONGEST_PATH = 200  # characters
 _FEWEST_SPACES = 7  # of a sentence without its full stop
 _BEGINNING = b"<?xml"
+_NOTES = {"note", "footnote", "endnote", "fn"}  # inside a paragraph
+_ROWS = {"row", "tr", "Row"}
 
 
 def begins_as_xml(data: bytes) -> bool:
@@ -78,21 +81,38 @@ class _Xml:
             self._add_row(path, [local_name(element), *fields])
 
     def _add_paragraph(self, element: Element, path: str) -> None:
+        """Add a paragraph, and the notes in it after it."""
         self._add_attributes(element, path)
-        parts: list[str] = []
-        for event, part in _walk(element):
-            if event == "end":
-                if part is not element:
-                    parts.append(part.tail or "")
-                continue
-            if not isinstance(part.tag, str):  # an entity, which is not expanded
-                parts.append(str(part.text or ""))
-                continue
-            parts.append(part.text or "")
-            if part is not element:
-                parts += [f" {field} " for field in self._attributes(part)]
+        notes: list[str] = []
+        text = self._text_without_notes(element, notes)
         self._begin(path)
-        self.built.paragraph(" ".join("".join(parts).split()))
+        self.built.paragraph(text)
+        for note in notes:
+            self.built.paragraph(note)
+
+    def _text_without_notes(self, element: Element, notes: list[str]) -> str:
+        """The text of an element, in which a mark stands for each note."""
+        parts: list[str] = []
+        note: Element | None = None  # the one that the walk is in
+        for event, part in _walk(element):
+            if event == "end" and part is not element:
+                if note is None or note is part:
+                    note = None
+                    parts.append(part.tail or "")
+            elif event == "end" or note is not None:
+                continue
+            elif not isinstance(part.tag, str):  # an entity, which is not expanded
+                parts.append(str(part.text or ""))
+            elif part is not element and local_name(part) in _NOTES:
+                note = part
+                mark = f"[{len(notes) + 1}]"
+                parts.append(mark)
+                notes.append(f"{mark} {' '.join(''.join(part.itertext()).split())}")
+            else:
+                parts.append(part.text or "")
+                if part is not element:
+                    parts += [f" {field} " for field in self._attributes(part)]
+        return " ".join("".join(parts).split())
 
     def _add_record(self, element: Element, path: str) -> None:
         fields = self._attributes(element)
@@ -106,6 +126,8 @@ class _Xml:
             is_alone = leaf is element and _is_prose(text)
             if len(text) > LONGEST_FIELD or is_alone:
                 texts.append((name, text))
+            elif text and local_name(element) in _ROWS:
+                fields.append(text)
             elif text:
                 fields.append(f"{name}: {text}")
         if fields:
@@ -139,7 +161,7 @@ class _Xml:
         if is_base64(text):
             self._base64 += 1
             return _BASE64
-        return " ".join(text.split())
+        return " ".join(without_html(text).split())
 
     def _begin(self, path: str) -> None:
         self.built.place(path[-_LONGEST_PATH:])
@@ -186,7 +208,7 @@ def _is_record(element: Element) -> bool:
     if any(len(child) for child in element):
         return False
     names = {local_name(child) for child in element}
-    if len(element) > 1 and len(names) == 1:
+    if len(element) > 1 and len(names) == 1 and local_name(element) not in _ROWS:
         return False  # a list
     length = sum(len(child.text or "") for child in element)
     return length <= LONGEST_UNIT or len(names) == len(element)

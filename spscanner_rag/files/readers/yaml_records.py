@@ -4,6 +4,7 @@ PyYAML finds where values begin and end. No value is built, so no alias is expan
 no tag makes an object.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ from spscanner_rag.text.block_segmentation import LONGEST_UNIT
 from spscanner_rag.text.blocks import Block
 
 _BASE64 = "(base64)"
+# Marks of items, which belong to the record after them, and marks after a value.
+_MARKS_BEFORE = re.compile(r"-(?:[\s-]|(?<=\s)[&!]\S+)*\Z")
+_REACH = 200  # characters in which they are looked for
+_MARKS_AFTER = re.compile(r"(?:[ \t]*[,\]}])*")
 _WORK = 4
 
 
@@ -28,8 +33,9 @@ class _Node:
     kind: str  # "scalar", "list" or "fields"
     start: int
     end: int = 0
-    text: str = ""  # of a scalar
     children: list["_Node"] = field(default_factory=list)  # keys and values in turn
+    text: str = ""  # of a scalar
+    flow: bool = False  # whether a list is written in brackets
 
 
 def yaml_work(data: bytes) -> int:
@@ -86,7 +92,7 @@ class _Yaml:
                         " fewer: split the file"
                     )
                 name = "fields" if kind == "MappingStartEvent" else "list"
-                open_nodes.append(_Node(name, start))
+                open_nodes.append(_Node(name, start, flow=bool(event.flow_style)))
                 continue
             if kind in ("MappingEndEvent", "SequenceEndEvent"):
                 node = open_nodes.pop()
@@ -129,7 +135,8 @@ class _Yaml:
 
     def _list(self, path: str, node: _Node) -> list[tuple[str, _Node]]:
         is_short = node.end - node.start <= LONGEST_FIELD
-        if is_short and all(child.kind == "scalar" for child in node.children):
+        is_flat = all(child.kind == "scalar" for child in node.children)
+        if is_short and (is_flat or node.flow):
             self._row(path, node)
             return []
         self._wait(node.start)
@@ -145,7 +152,9 @@ class _Yaml:
         pairs = zip(node.children[::2], node.children[1::2], strict=False)
         for key, value in pairs:
             text = value.text if value.kind == "scalar" else ""
-            moved = _Node(value.kind, key.start, value.end, text, value.children)
+            moved = _Node(
+                value.kind, key.start, value.end, value.children, text, value.flow
+            )
             last = items[-1][1] if items else None
             if last and _goes_on(last, value):
                 last.end = value.end
@@ -166,10 +175,16 @@ class _Yaml:
             start = min(start, self._begin)
         self._begin = -1
         start = max(start, last_end)
+        reach = max(last_end, start - _REACH)
+        marks = _MARKS_BEFORE.search(self._source, reach, start)
+        if marks is not None:
+            start = marks.start()
+        marks = _MARKS_AFTER.match(self._source, node.end, node.end + _REACH)
+        end = marks.end() if marks is not None else node.end
         self._places.append((start, path))
         longest = LONGEST_FIELD if node.kind == "scalar" else LONGEST_UNIT
-        if start < node.end <= start + longest:
-            self._rows.append((start, node.end))
+        if start < end <= start + longest:
+            self._rows.append((start, end))
 
     def text(self) -> TextFile:
         """The text, with the escapes replaced."""
@@ -226,9 +241,8 @@ def _is_record(node: _Node) -> bool:
         value = todo.pop()
         if value.kind == "scalar":
             continue
-        if value.kind == "list" and any(
-            child.kind != "scalar" for child in value.children
-        ):
+        is_flat = all(child.kind == "scalar" for child in value.children)
+        if value.kind == "list" and not (is_flat or value.flow):
             return False
         todo += value.children[1::2] if value.kind == "fields" else []
     return True

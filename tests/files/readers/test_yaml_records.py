@@ -32,7 +32,7 @@ def test_records_have_paths_and_the_text_is_the_file_s_own() -> None:
     assert rows == [
         ("$", 'version: 2\nnote: "Jürgen\'s"'),
         ("$.orders[0]", "orders:\n  - id: 1   # first\n    who: Anne"),
-        ("$.orders[1].id", "id: 2"),
+        ("$.orders[1].id", "- id: 2"),
         ("$.orders[1].lines[0]", "lines:\n      - sku: x"),
     ]
 
