@@ -114,6 +114,7 @@ _LABEL = re.compile(
 _SHORT = re.compile(r"(?:\b\w{1,3}|str|Str)\.[ \xa0]{1,2}\Z")
 _REACH = 16  # maximum length of a label before a number, in characters
 _PICTURE = re.compile(r"(?<=\s)!(?=\[)")  # in Markdown
+_REFERENCE = re.compile(r"(?<=[A-Z\d])\.(?=[A-Z]{1,8}\.?\d)")  # "14.CAT.OP.029"
 _ELLIPSIS = re.compile(rf"…(?={CLOSING}\s+{OPENING}{CAPITAL})")
 
 # Abbreviations that ``sentencex`` lacks. German: of statutes and courts (Kirchner,
@@ -166,6 +167,7 @@ def correct_ends(text: str, language: str) -> str:
     'See Fig, 4 on p. 9. It sank in 1911.. Nobody came.'
     """
     text = _BEFORE_NUMBER.sub(_comma_in_abbreviation, text)
+    text = _REFERENCE.sub(",", text)
     text = _ELLIPSIS.sub(".", text)
     text = _PICTURE.sub("A", text)
     if language in _LACKING:

@@ -6,6 +6,7 @@ A case is a file, texts that are a result each, and texts that no result has.
 import json
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,11 @@ CASES: dict[str, Case] = {
             "ARTICLE IX. TERM. It ends.",
             "II. Rent It is due.",
         ],
+        [],
+    ),
+    "references.txt": (
+        "It is contract 14.CAT.OP.029 of May. It rained.",
+        ["It is contract 14.CAT.OP.029 of May.", "It rained."],
         [],
     ),
     "dashes.txt": (
@@ -475,12 +481,12 @@ def test_headings_of_tagged_markdown_are_headings() -> None:
     assert document.headings(document.text.index("He pays")) == ("Mill", "Fees")
 
 
-def lines(left: float, top: float, *texts: str) -> list[tuple[float, float, str]]:
+def lines(left: float, top: float, *texts: str) -> list[tuple[Any, ...]]:
     """Lines below each other, as a PDF draws them."""
     return [(left, top - 13 * number, text) for number, text in enumerate(texts)]
 
 
-def drawn_results(drawn_pdf: DrawnPdf, *pages: list[tuple[float, float, str]]) -> str:
+def drawn_results(drawn_pdf: DrawnPdf, *pages: list[tuple[Any, ...]]) -> str:
     """The results of a drawn PDF, each between bars."""
     shown = results(read_bytes("drawn.pdf", drawn_pdf(pages)))
     return f"|{'|'.join(shown)}|"
@@ -552,3 +558,37 @@ def test_a_word_divided_before_a_capital_is_in_one_sentence(
         "Vote RPCs in parallel to each of the other servers of the town.",
     )
     assert "|It sends Request- Vote RPCs in parallel" in drawn_results(drawn_pdf, page)
+
+
+def test_clauses_with_numbers_before_a_gap_are_cut_into_sentences(
+    drawn_pdf: DrawnPdf,
+) -> None:
+    page = [
+        *lines(72, 713, "Lease of the mill and of the wheel, in two parts"),
+        *[(72, 690, "1.", -10), (110, 690, "RENT", -10)],
+        *[(72, 670, "1.1"), (110, 670, "The tenant pays forty marks. He pays in May")],
+        *lines(110, 657, "and in July of each year."),
+        *[(72, 637, "1.2"), (110, 637, "He keeps the roof dry and the wheel oiled.")],
+        *[(72, 617, "(a)"), (110, 617, "the wheel house; and")],
+        *[(72, 604, "7"), (110, 604, "12.50")],
+    ]
+    data = drawn_pdf([page])
+    shown = f"|{'|'.join(results(read_bytes('a.pdf', data)))}|"
+    assert "|1.1 The tenant pays forty marks.|He pays in May and in July of" in shown
+    assert "|1.2 He keeps the roof dry and the wheel oiled.|" in shown
+    assert "|7 12.50|" in shown
+    document = read_bytes("a.pdf", data)
+    assert document.headings(document.text.index("1.1 The")) == ("1. RENT",)
+
+
+def test_a_line_between_bold_words_is_no_heading(drawn_pdf: DrawnPdf) -> None:
+    page = lines(72, 700, "This lease of the mill is made between Anne Reed and")
+    words = ("[NAME]", "whose", "office", "is", "at", "the", "mill", "in", "[TOWN]")
+    left = 72.0
+    for word in words:
+        size = -10 if word.startswith("[") else 10
+        page.append((left, 674, word, size))
+        left += 5.0 * len(word) + 2.8
+    page += lines(72, 648, "It rained. Nobody came to the market.")
+    document = read_bytes("a.pdf", drawn_pdf([page]))
+    assert not [block for block in document.blocks if block.kind == "heading"]

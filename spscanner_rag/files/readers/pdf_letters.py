@@ -37,6 +37,7 @@ _FURTHEST = 10**6  # points; a page with a box further out is broken
 # "medi" is the bold of Nimbus, "bx" that of Computer Modern.
 _BOLD = re.compile(rb"bold|black|heavy|demi|medi(?!um)|cmbx|sfbx")
 _ENOUGH = 200  # characters that show how a page is rotated
+_FEWEST_TO_SAMPLE = 3  # words; words within longer strips are looked at as well
 _HYPHEN = 2  # PDFium's code for a hyphen at a line end; it leaves out the line break
 _CARRIAGE_RETURN = 13  # before the line feed of each line break
 _LINE_BREAK = 10
@@ -216,6 +217,11 @@ def _strips(
         left, bottom, right, top = edges[number]
         look = first_looks[number]
         last_look = last_looks[number]
+        bold = look.bold and last_look.bold
+        if bold and end - first > _FEWEST_TO_SAMPLE:
+            middle = [first + (end - first) * share // 4 for share in (1, 2, 3)]
+            inner_looks = letters.looks([page_words.first_letters[n] for n in middle])
+            bold = all(inner.bold for inner in inner_looks)
         yield Strip(
             tuple(page_words.words[first:end]),
             tuple(box_of_word[first:end]),
@@ -224,7 +230,7 @@ def _strips(
             right,
             top,
             min(look.size, last_look.size),
-            look.bold and last_look.bold,
+            bold,
             look.turn != turn,
         )
 

@@ -4,6 +4,7 @@ Coordinates are in points with the page turned so that its letters are upright, 
 grow to the right and to the top.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,15 @@ _LEAST_OVERLAP = 0.5  # share of the lower height that strips of one line have i
 _STEP_BACK = (
     0.3  # letter sizes by which a strip of a line may begin before the last end
 )
+
+# What numbers a clause or marks an item, before a wide gap.
+_MARKER = re.compile(
+    r"\(?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Za-z]{1,2}|[ivxlcIVXLC]{1,6})[.)]{1,2}"
+    r"|\d{1,3}(?:\.\d{1,3}){1,4}|[•‣▪◦●○■□➢➤·–—*-]"  # noqa: RUF001
+)
+_NUMBER = re.compile(r"\d{1,3}")
+_FEWEST_AFTER_NUMBER = 4  # words; after fewer, a bare number is a cell of a table
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Strip(NamedTuple):
@@ -47,6 +57,11 @@ class Line(NamedTuple):
     text: str  # its words, with two spaces between cells
 
     @property
+    def begins_item(self) -> bool:
+        """Whether a number or a mark stands before a gap and text."""
+        return len(self.cells) == 1 and _is_item(self.strips)
+
+    @property
     def words(self) -> list[str]:
         """All its words."""
         return [word for strip in self.strips for word in strip.words]
@@ -68,6 +83,8 @@ def line_of(strips: Sequence[Strip]) -> Line:
             cells.append(strip)
         else:
             cells[-1] = joined(cells[-1], strip)
+    if len(cells) == 2 and _is_item(cells):
+        cells = [joined(*cells)]
     return Line(
         tuple(strips),
         tuple(cells),
@@ -79,6 +96,20 @@ def line_of(strips: Sequence[Strip]) -> Line:
         all(strip.bold for strip in strips),
         "  ".join(" ".join(cell.words) for cell in cells),
     )
+
+
+def _is_item(cells: Sequence[Strip]) -> bool:
+    """Whether the first of some cells numbers or marks the text after it.
+
+    A clause of a contract stands so, as do the points of a list.
+    """
+    marker = cells[0].words
+    following = cells[1].words if len(cells) > 1 else ()
+    if len(marker) != 1 or not any(map(_LETTER.search, following)):
+        return False
+    if _NUMBER.fullmatch(marker[0]):
+        return len(following) >= _FEWEST_AFTER_NUMBER
+    return _MARKER.fullmatch(marker[0]) is not None
 
 
 def _line_of_one(strip: Strip) -> Line:

@@ -266,7 +266,7 @@ def _begins_paragraph(before: Line, line: Line, usual_step: float) -> bool:
     step = before.top - line.top
     if step <= 0 or step > _LONG_STEP * usual_step:
         return True
-    return _BULLET.match(text) is not None
+    return line.begins_item or _BULLET.match(text) is not None
 
 
 def _break_is_deliberate(before: Line, line: Line, near: Sequence[Line]) -> bool:
