@@ -246,7 +246,7 @@ FORMATS: dict[str, FileFormat] = {
         ),
         FileFormat(
             "XML",
-            (".xml",),
+            (".xml", ".nxml", ".rss"),
             ("application/xml", "text/xml"),
             32 * _MIB,
             "xml_records:read_xml",

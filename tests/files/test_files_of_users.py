@@ -66,6 +66,10 @@ CHANGED = (
     "<w:ins><w:r><w:t>fifty</w:t></w:r></w:ins>"
     "<w:r><w:t xml:space='preserve'> marks.</w:t></w:r></w:p>"
 )
+FORMULA = (
+    "<m:oMath xmlns:m='http://schemas.openxmlformats.org/officeDocument/2006/math'>"
+    "<m:r><m:t>{}</m:t></m:r></m:oMath>"
+)
 FORM = (
     "<w:p><w:r><w:t xml:space='preserve'>Heated: </w:t></w:r><w:r><w:fldChar"
     " w:fldCharType='begin'><w:ffData><w:checkBox><w:default w:val='1'/></w:checkBox>"
@@ -233,6 +237,11 @@ CASES: dict[str, Case] = {
         ["Name: Anne Reed", "\u2612 Paid"],
         ["key"],
     ),
+    "menu.html": (
+        "<p><a>Docs</a><a>Blog</a> and <a>m</a>ore</p><svg></svg>",
+        ["Docs Blog and more"],
+        [],
+    ),
     "hidden.html": (
         "<p>It rained.</p><div style='display:none'>Buy now.</div>"
         "<p hidden>Secret.</p><p>Nobody came.</p>",
@@ -284,6 +293,11 @@ CASES: dict[str, Case] = {
             "<w:t>It rained.</w:t></w:r></w:p>"
         ),
         ["Anne left.", "It rained."],
+        [],
+    ),
+    "formulas.docx": (
+        docx(f"<w:p>{FORMULA.format('a=b')}{FORMULA.format('c=d')}</w:p>"),
+        ["a=b c=d"],
         [],
     ),
     "capital.docx": (
@@ -344,6 +358,14 @@ CASES: dict[str, Case] = {
         ["Pay him.", "The rent is due."],
         [],
     ),
+    "bounced.eml": (
+        b"Subject: Failed\nContent-Type: multipart/report; boundary=B\n\n"
+        b"--B\nContent-Type: text/plain\n\nIt was not sent.\n"
+        b"--B\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; a.org\n\n"
+        b"Action: failed\nStatus: 5.1.1\n--B--\n",
+        ["It was not sent.", "Reporting-MTA: dns; a.org"],
+        [],
+    ),
     "forwarded.eml": (forwarded(), ["Bob left the mill.", "See below."], []),
     "both.eml": (both_bodies(), ["The rent is due."], ["<p>"]),
     "flowed.eml": (
@@ -385,6 +407,12 @@ CASES: dict[str, Case] = {
         ['1," Good flour ",12', '2,"Oil of Riga",40'],
         [],
     ),
+    "article.nxml": (
+        "<!DOCTYPE article><article><p>It was <xref rid='b1'>signed</xref> in Riga"
+        "<pb n='7'/>. It rained.</p></article>",
+        ["It was signed in Riga n: 7 .", "It rained."],
+        ["rid", "<"],
+    ),
     "notes.xml": (
         "<body><p>It was signed<note>In May.</note> in Riga. It rained.</p>"
         "<table><row><cell>Heron</cell><cell>12</cell></row></table></body>",
@@ -418,6 +446,14 @@ CASES: dict[str, Case] = {
         "\\end{document}",
         ["Anne left."],
         ["\\emph", "documentclass"],
+    ),
+    "definitions.tex": (
+        "\\begin{document}\\newcommand{\\thm}{\\begin{theorem}}"
+        "\\newcommand{\\ethm}{\\end{theorem}}"
+        "\\newenvironment{x}{\\begin{y} \\bf}{\\end{y}}\\def\\zo{\\{0,1\\}}"
+        "It \\emph{rained}. \\begin{x}He left.\\end{x}\\end{document}",
+        ["It rained.", "He left."],
+        ["theorem", "emph"],
     ),
     "arguments.tex": (
         "\\begin{document}\\begin{tabular}{ll}Ship & Toll \\\\ \\cmidrule(lr){1-2}"
@@ -464,6 +500,27 @@ def test_a_slide_or_chapter_without_a_title_is_not_below_the_one_before() -> Non
     book = read_bytes("a.epub", epub("<h1>Fire</h1><p>It burned.</p>", "<p>Rain.</p>"))
     assert book.headings(book.text.index("burned")) == ("Fire",)
     assert book.headings(book.text.index("Rain")) == ()
+
+
+def test_a_slide_of_open_document_has_its_title() -> None:
+    slide = (
+        "<draw:page><draw:frame xmlns:presentation='p' presentation:class='title'>"
+        "<draw:text-box><text:p>Tolls</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:p>Ships"
+        " pay.</text:p></draw:text-box></draw:frame></draw:page><draw:page><draw:frame>"
+        "<draw:text-box><text:p>Rain.</text:p></draw:text-box></draw:frame></draw:page>"
+    )
+    document = read_bytes("a.odp", odt(slide, kind="presentation"))
+    assert document.where(document.text.index("Ships")) == "slide 1 · Tolls"
+    assert document.where(document.text.index("Rain")) == "slide 2"
+
+
+def test_a_note_counts_something() -> None:
+    page = "<p>It rained.</p><svg></svg><svg><text>Mill</text></svg>"
+    assert read_bytes("a.html", page.encode()).notes == (
+        "left out words in drawings: 1",
+    )
+    empty = "<p>It rained.</p><svg></svg>"
+    assert read_bytes("a.html", empty.encode()).notes == ()
 
 
 def test_formulas_without_their_values_are_named() -> None:

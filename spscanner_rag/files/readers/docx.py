@@ -237,7 +237,9 @@ class _Story:
     ) -> None:
         """Read a part of a paragraph: text, a symbol, or an element with some."""
         if element.tag in _MATH:
-            self._add(formula_text(element), paragraph, run)
+            before = element.getprevious()
+            gap = " " if before is not None and before.tag in _MATH else ""
+            self._add(gap + formula_text(element), paragraph, run)
         elif name == "ruby":
             reading, base = (
                 _text_of(element.find(f"w:{part}", NAMES))

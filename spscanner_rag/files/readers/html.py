@@ -73,6 +73,7 @@ _PARAGRAPHS = set(
     " dt dd figure figcaption form fieldset legend table caption tr td th thead tbody"
     " tfoot pre hr details summary body center dialog".split()
 )
+_LINKS = {"a", "button"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # a table with one of these in a cell is for page layout
 _NO_CELL = {
@@ -130,7 +131,7 @@ def read_html(data: bytes) -> TextFile:
     ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml.
     """
     page = _HtmlText().add(_tree_of(data))
-    for what, number in sorted(page.left_out.items()):
+    for what, number in sorted((+page.left_out).items()):
         page.built.note(f"left out {what}: {number:,}")
     return page.built.converted()
 
@@ -212,6 +213,7 @@ class _HtmlText:
         self._markers: dict[Element, str] = {}  # markers of the items of ordered lists
         self._marker = ""  # put before the next paragraph
         self._tables: list[list[Row]] = []
+        self._after_link = False
         self._reading: list[str] = []  # how the previous word is read (ruby)
         self.left_out: Counter[str] = Counter()  # what is on the page, but not read
 
@@ -244,8 +246,7 @@ class _HtmlText:
         if _is_hidden(tag, element.attrib):
             self._count_left_out(element)
             return True
-        if tag in STRUCK:
-            self._buffer.append(STRUCK_MARK)
+        self._start_inline(tag)
         if tag == "math":
             self._buffer.append(formula_text(element) or element.get("alttext", ""))
             return True
@@ -264,6 +265,12 @@ class _HtmlText:
             self._flush()
         self._start_list_or_table(element)
         return False
+
+    def _start_inline(self, tag: str) -> None:
+        if tag in STRUCK:
+            self._buffer.append(STRUCK_MARK)
+        elif tag in _LINKS and self._after_link:
+            self._buffer.append(" ")  # links of a menu, which a style sheet parts
 
     def _add_field(self, element: Element) -> None:
         """Add what a field or a button of a form shows."""
@@ -299,6 +306,8 @@ class _HtmlText:
             self._flush(level=_HEADINGS.get(tag, 0))
         if tag in STRUCK:
             self._buffer.append(STRUCK_MARK)
+        if tag in _LINKS:
+            self._after_link = True
         if tag == "ruby":
             self._end_ruby()
         elif tag == "li":
@@ -313,6 +322,7 @@ class _HtmlText:
         self._reading = []
 
     def _data(self, text: str) -> None:
+        self._after_link = self._after_link and not text
         if self._open["rt"]:
             self._reading.append(text.strip())
             return

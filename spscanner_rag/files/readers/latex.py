@@ -113,7 +113,24 @@ _COMMENTS = {"comment"}  # environments
 # Rules of tables, whose arguments may be in parentheses, and titles of slides.
 _RULE = re.compile(r"\\cmidrule\s*(?:\[[^\[\]]*\])?\s*(?:\([^()]*\))?\s*\{[\d-]+\}")
 _FRAME = re.compile(r"\\begin\{frame\}(?:<[^<>]*>)?(?:\[[^\[\]]*\])?[ \t]*\{([^{}]*)\}")
+# Definitions, which are not applied. One may open an environment that another closes.
+_ARGUMENT = (
+    r"\{(?:[^{}]{1,500}+|\{(?:[^{}]{1,500}+|\{[^{}]{0,500}\}){0,60}+\}){0,60}+\}"
+)
+_GAP = r"\s*(?:%[^\n]{0,200}\n\s*)?"
+_DEFINITION = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand)\*?\s*(?:\{\\\w+\}|\\\w+)"
+    rf"(?:\[[^\[\]\n]{{0,80}}\]){{0,2}}{_GAP}{_ARGUMENT}"
+    r"|\\(?:re)?newenvironment\*?\s*\{\w+\*?\}"
+    rf"(?:\[[^\[\]\n]{{0,80}}\]){{0,2}}{_GAP}{_ARGUMENT}{_GAP}{_ARGUMENT}"
+    rf"|\\def\s*\\\w+(?:#\d){{0,9}}{_ARGUMENT}"
+)
 _FRAME_TITLE = "frametitle"
+_SECTION = re.compile(r"(?m)(?=^\\(?:part|chapter|(?:sub)*section)\b)")
+_BEGIN_DOCUMENT = "\\begin{document}"
+_END_DOCUMENT = "\\end{document}"
+_MOST_TOKENS = 4  # for each character; other documents need at most one
+_FREE_TOKENS = 10_000
 _BREAKS = {"par", "newpage", "clearpage", "maketitle"}
 _ACCENTS = tuple("'`\"^~=.")
 _FAULTS = (IndexError, AttributeError, TypeError, ValueError, KeyError)
@@ -140,21 +157,61 @@ def read_latex(data: bytes) -> TextFile:
     ``ValueError`` if it is not UTF-8 or UTF-16, ``ImportError`` without pylatexenc.
     """
     walker = import_extra("pylatexenc.latexwalker", "reading LaTeX", "files")
-    source = _RULE.sub("", decoded(data))
+    source = _DEFINITION.sub("", decoded(data))
+    source = _RULE.sub("", source)
     source = _FRAME.sub(rf"\\begin{{frame}}\\{_FRAME_TITLE}{{\1}}", source)
-    context = _context(walker)
     try:
-        parser = walker.LatexWalker(
-            source, latex_context=context, tolerant_parsing=True
-        )
-        nodes = parser.get_latex_nodes()[0]
         document = _Latex(source)
-        document.add_file(nodes)
+        document.add_file(_nodes(walker, source))
         return document.text()
-    except (walker.LatexWalkerError, RecursionError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
-        note = f"it cannot be parsed ({reason}), and is read as plain text"
-        return TextFile("", source, notes=(note,))
+    except (walker.LatexWalkerError, RecursionError, _TooManyTokensError) as error:
+        return _read_by_sections(walker, source, error)
+
+
+def _nodes(walker: Any, source: str) -> Sequence[Any]:  # noqa: ANN401 - the package
+    """The nodes of a source, for which its parser may read each token a few times.
+
+    Where a brace or an environment is not closed, it may read what follows again and
+    again.
+    """
+    most_tokens = _MOST_TOKENS * len(source) + _FREE_TOKENS
+
+    class Walker(walker.LatexWalker):  # type: ignore[misc]
+        n_tokens = 0
+
+        def get_token(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            self.n_tokens += 1
+            if self.n_tokens > most_tokens:
+                raise _TooManyTokensError("what it opens is not closed")
+            return super().get_token(*arguments, **options)
+
+    context = _context(walker)
+    parser = Walker(source, latex_context=context, tolerant_parsing=True)
+    nodes: Sequence[Any] = parser.get_latex_nodes()[0]
+    return nodes
+
+
+def _read_by_sections(walker: Any, source: str, error: Exception) -> TextFile:  # noqa: ANN401
+    """Read each section by itself, and those that cannot be parsed as plain text."""
+    body = source.partition(_BEGIN_DOCUMENT)[2] or source
+    built = TextBuilder()
+    unread = 0
+    for section in _SECTION.split(body.partition(_END_DOCUMENT)[0]):
+        if not section.strip():
+            continue
+        try:
+            part = _Latex(section)
+            part.add_file(_nodes(walker, section))
+            built.document(part.text())
+        except (walker.LatexWalkerError, RecursionError, _TooManyTokensError):
+            unread += 1
+            built.paragraph(section.strip())
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+    built.note(
+        f"it cannot be parsed whole ({reason}), and is read section by section,"
+        f" {unread:,} of them as plain text"
+    )
+    return built.converted()
 
 
 def _context(walker: Any) -> Any:  # noqa: ANN401 - the package's
@@ -172,6 +229,10 @@ def _context(walker: Any) -> Any:  # noqa: ANN401 - the package's
         "arguments", macros=macros, environments=environments, prepend=True
     )
     return context
+
+
+class _TooManyTokensError(Exception):
+    """The parser reads the same text again and again."""
 
 
 class _Latex:

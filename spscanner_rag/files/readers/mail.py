@@ -5,19 +5,20 @@ Attachments are listed, not read. No picture or page that a mail refers to is fe
 
 import email
 import email.errors
-import email.header
 import email.policy
-import re
 from email.message import Message
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html import read_html
-from spscanner_rag.files.readers.mail_text import Attachment, MailText
+from spscanner_rag.files.readers.mail_text import (
+    Attachment,
+    MailText,
+    header_shown,
+)
 from spscanner_rag.files.readers.text_builder import TextBuilder
 
 _HEADERS = ("From", "To", "Cc", "Date", "Reply-To")
-_LONGEST_HEADER = 2_000  # characters
 _MOST_PARTS = 2_000
 _MOST_MAILS = 100  # that came with a mail
 _LEAST_SHARE = 0.5
@@ -104,6 +105,10 @@ class _Mail:
         if kind == "message/rfc822" and isinstance(inner, list):
             self._mails += [child for child in inner if isinstance(child, Message)]
             return []
+        if kind == "message/delivery-status" and isinstance(inner, list):
+            for report in inner:
+                mail.plain(_fields_of(report))
+            return []
         if isinstance(inner, list):
             children = [child for child in inner if isinstance(child, Message)]
             if kind == "multipart/alternative":
@@ -119,6 +124,12 @@ class _Mail:
         else:
             mail.plain(_text_of(part))
         return []
+
+
+def _fields_of(report: object) -> str:
+    """The lines of a report on the delivery of a mail."""
+    fields = report.items() if isinstance(report, Message) else ()
+    return "\n".join(f"{name}: {header_shown(value)}" for name, value in fields)
 
 
 def _chosen(children: list[Message]) -> list[Message]:
@@ -194,20 +205,11 @@ def _unflowed(text: str, *, deletes: bool) -> str:
 
 def _file_name(part: Message) -> str:
     try:
-        return _shown(part.get_filename() or "")
+        return header_shown(part.get_filename() or "")
     except (ValueError, LookupError, TypeError):
         return "with an unreadable name"
 
 
 def _header(message: Message, name: str) -> str:
     """A header as mail programs show it."""
-    return _shown(message.get(name) or "")
-
-
-def _shown(value: object) -> str:
-    text = str(value)[:_LONGEST_HEADER]
-    try:
-        text = str(email.header.make_header(email.header.decode_header(text)))
-    except (LookupError, UnicodeError, ValueError, email.errors.MessageError):
-        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    return " ".join(text.split())
+    return header_shown(message.get(name) or "")

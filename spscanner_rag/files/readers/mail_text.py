@@ -4,6 +4,8 @@ Each line has its number as place. Marks of quotation are taken off the lines th
 stand before, and the place says that they are quoted.
 """
 
+import email.errors
+import email.header
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,6 +19,25 @@ MOST_LISTED = 1_000  # attachments
 _QUOTED = re.compile(r"(?:> ?)+")
 _ATTRIBUTION = re.compile(r"\s*-{2,}\s*[^-\n]{3,60}\s*-{2,}\s*")
 _KIB = 2**10
+
+
+_LONGEST_HEADER = 2_000  # characters
+
+
+def header_shown(value: object) -> str:
+    """A header as mail programs show it.
+
+    Examples
+    --------
+    >>> header_shown("=?utf-8?q?Anne_M=C3=BCller?= <anne@example.org>")
+    'Anne Müller <anne@example.org>'
+    """
+    text = str(value)[:_LONGEST_HEADER]
+    try:
+        text = str(email.header.make_header(email.header.decode_header(text)))
+    except (LookupError, UnicodeError, ValueError, email.errors.MessageError):
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return " ".join(text.split())
 
 
 class Attachment(NamedTuple):

@@ -180,6 +180,11 @@ class _Story:
         self._slides += 1
         self.built.place(f"slide {self._slides}")
         self.built.end_headings()
+        title = _title_of(slide)
+        if title is not None:
+            paragraphs = [self._text_of(text) for text in title.iter("{*}p", "{*}h")]
+            self.built.heading(" ".join(filter(None, paragraphs)), 1)
+            slide.remove(title)
         self.add(slide)
 
     def _add_paragraph(self, element: Element, name: str) -> None:
@@ -293,6 +298,15 @@ class _Story:
         if body is not None:
             self._further.append(body)
         return f"[{mark}]" if mark else ""
+
+
+def _title_of(slide: Element) -> Element | None:
+    """The frame of a slide's title, if it has text."""
+    for frame in slide.iterfind("{*}frame"):
+        is_title = attribute_of(frame, "class") == "title"
+        if is_title and "".join(frame.itertext()).strip():
+            return frame
+    return None
 
 
 def _white_space(element: Element, name: str) -> str:

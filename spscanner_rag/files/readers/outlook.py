@@ -5,7 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.mail_text import MOST_LISTED, Attachment, MailText
+from spscanner_rag.files.readers.mail_text import (
+    MOST_LISTED,
+    Attachment,
+    MailText,
+    header_shown,
+)
 from spscanner_rag.files.readers.zip_parts import broken
 from spscanner_rag.system.install_hints import import_extra
 
@@ -46,7 +51,7 @@ def read_msg(data: bytes) -> TextFile:
 
 def _read(message: Any) -> TextFile:  # noqa: ANN401 - oxmsg's
     mail = MailText()
-    mail.headers(" ".join(message.subject.split()), _headers(message))
+    mail.headers(header_shown(message.subject), _headers(message))
     body = message.body
     page = message.html_body
     if body and body.strip():
@@ -80,5 +85,5 @@ def _headers(message: Any) -> dict[str, str]:  # noqa: ANN401 - oxmsg's
     shown: dict[str, str] = {}
     for name, value in headers.items():
         if value:
-            shown[name] = " ".join(value.split())
+            shown[name] = header_shown(value)
     return shown

@@ -5,6 +5,8 @@ has text and elements side by side is a paragraph. Entities and other files are 
 loaded.
 """
 
+import re
+
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.base64_values import is_base64
 from spscanner_rag.files.readers.html_values import without_html
@@ -18,13 +20,16 @@ _BASE64 = "(base64)"
 _LONGEST_PATH = 200  # characters
 _FEWEST_SPACES = 7  # of a sentence without its full stop
 _BEGINNING = b"<?xml"
+_DOCTYPE = re.compile(rb"<!DOCTYPE\s+(?!html)[A-Za-z]", re.IGNORECASE)
 _NOTES = {"note", "footnote", "endnote", "fn"}  # inside a paragraph
 _ROWS = {"row", "tr", "Row"}
 
 
 def begins_as_xml(data: bytes) -> bool:
-    """Return whether a file begins with the declaration of XML, and is no web page."""
+    """Return whether a file begins as XML does, and is no web page."""
     beginning = data[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _DOCTYPE.match(beginning):
+        return True
     return beginning.startswith(_BEGINNING) and b"<html" not in beginning
 
 
@@ -55,6 +60,7 @@ class _Xml:
     def __init__(self) -> None:
         self.built = TextBuilder()
         self._base64 = 0
+        self._attributes_within = 0  # of elements within paragraphs
         self._names: list[str] = []  # of elements around the next record
 
     def add(self, root: Element) -> None:
@@ -71,6 +77,11 @@ class _Xml:
                 todo += reversed(_children(element, path))
         if self._names:
             self.built.row(BETWEEN_CELLS.join(self._names))
+        if self._attributes_within:
+            self.built.note(
+                "attributes within paragraphs are left out"
+                f" ({self._attributes_within:,})"
+            )
         if self._base64:
             self.built.note(f"values in base64 are left out ({self._base64:,})")
 
@@ -111,8 +122,16 @@ class _Xml:
             else:
                 parts.append(part.text or "")
                 if part is not element:
-                    parts += [f" {field} " for field in self._attributes(part)]
+                    parts += self._shown_within(part)
         return " ".join("".join(parts).split())
+
+    def _shown_within(self, part: Element) -> list[str]:
+        """The attributes of an element within a paragraph, if it has nothing else."""
+        fields = [f" {field} " for field in self._attributes(part)]
+        if not (part.text or len(part)):
+            return fields
+        self._attributes_within += len(fields)
+        return []
 
     def _add_record(self, element: Element, path: str) -> None:
         fields = self._attributes(element)

@@ -5,6 +5,7 @@ from tests.small_files import assert_all_read, texts_of_words
 
 pytest.importorskip("pylatexenc", reason="the extra files is not installed")
 
+from spscanner_rag.files.readers import latex
 from spscanner_rag.files.readers.latex import read_latex
 
 PAPER = r"""\documentclass{article} \newcommand{\hidden}[1]{#1}
@@ -103,3 +104,19 @@ def test_the_title_before_the_document_is_shown_and_comments_are_counted() -> No
     assert "A" in document.text
     assert "after" not in document.text
     assert document.notes == ("comments are left out (1)",)
+
+
+def test_what_cannot_be_parsed_is_read_section_by_section(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(latex, "_MOST_TOKENS", 0)
+    monkeypatch.setattr(latex, "_FREE_TOKENS", 24)
+    source = (
+        "\\begin{document}\n\\section{Fire}\nIt \\emph{burned}.\n"
+        "\\section{Rain}\n" + "{\\it It rained.}" * 20 + "\n\\end{document}"
+    )
+    document = read_latex(source.encode())
+    assert "It burned." in document.text
+    assert document.text.count("It rained.") == 20
+    assert document.headings(document.text.index("burned")) == ("Fire",)
+    assert "section by section, 1 of them as plain text" in document.notes[-1]

@@ -34,7 +34,10 @@ def test_every_word_is_in_a_unit(texts: list[str]) -> None:
     mixed = " ".join(f"{text} <b at='{text}'>{text}</b> {text}" for text in texts)
     items = "".join(f"<i>{text}</i>" for text in texts)
     source = f"<x><r>{fields}</r><m>{mixed}</m><l>{items}</l><e v='{texts[0]}'/></x>"
-    assert_all_read(read_xml(source.encode()), texts * 6 + texts[:1])
+    document = read_xml(source.encode())
+    assert_all_read(document, texts * 5 + texts[:1])
+    note = f"attributes within paragraphs are left out ({len(texts)})"
+    assert document.notes == (note,)
 
 
 def test_entities_are_not_expanded() -> None:
