@@ -649,3 +649,31 @@ def test_a_line_between_bold_words_is_no_heading(drawn_pdf: DrawnPdf) -> None:
     page += lines(72, 648, "It rained. Nobody came to the market.")
     document = read_bytes("a.pdf", drawn_pdf([page]))
     assert not [block for block in document.blocks if block.kind == "heading"]
+
+
+def test_numbers_of_lines_stand_in_no_sentence(drawn_pdf: DrawnPdf) -> None:
+    texts = (
+        "Comes now the plaintiff, Anne Reed, and alleges that the",
+        "defendant did not pay the rent of forty marks, which was due",
+        "on the first of May. The defendant was asked three times.",
+        "He did not answer. The plaintiff therefore asks the court to",
+        "order him to pay.",
+    )
+    page: list[tuple[Any, ...]] = []
+    for number, text in enumerate(texts):
+        page += [(50, 700 - 24 * number, str(number + 7))]
+        page += [(90, 700 - 24 * number, text)]
+    document = read_bytes("a.pdf", drawn_pdf([page]))
+    shown = results(document)
+    assert "He did not answer." in shown
+    assert "The plaintiff therefore asks the court to order him to pay." in shown
+    assert document.notes == ("numbers of lines are left out (5)",)
+
+
+def test_numbers_of_a_list_are_read(drawn_pdf: DrawnPdf) -> None:
+    texts = ("Open the valve of it", "Wait for ten minutes", "Close it again, slowly")
+    page: list[tuple[Any, ...]] = []
+    for number, text in enumerate(2 * texts):
+        page += [(50, 700 - 24 * number, str(number + 1))]
+        page += [(90, 700 - 24 * number, text)]
+    assert "|6 Close it again, slowly|" in drawn_results(drawn_pdf, page)

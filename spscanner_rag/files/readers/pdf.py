@@ -114,11 +114,7 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
             f"{empty} of {len(pages)} pages have no text; scanned pages need OCR, such"
             " as `--ocr eng` for English ones"
         )
-    if recognized_pages := sum("ocr" in page for page in pages):
-        notes.append(
-            f"{recognized_pages} of {len(pages)} pages were read by OCR, which may"
-            " mistake letters"
-        )
+    notes += _notes_on_letters(pages)
     if len(pages) < count and unread[-MOST_BROKEN:][:1] == [
         len(pages) - MOST_BROKEN + 1
     ]:
@@ -131,6 +127,17 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
             " or memory: split the file"
         )
     return joined_pages(pages, _labels(pages), tuple(notes))
+
+
+def _notes_on_letters(pages: Sequence[Record]) -> Iterator[str]:
+    """What was done to letters of the pages."""
+    if n_numbers := sum(page.get("line_numbers", 0) for page in pages):
+        yield f"numbers of lines are left out ({n_numbers:,})"
+    if recognized_pages := sum("ocr" in page for page in pages):
+        yield (
+            f"{recognized_pages} of {len(pages)} pages were read by OCR, which may"
+            " mistake letters"
+        )
 
 
 def _labels(pages: Sequence[Record]) -> list[str]:
@@ -242,6 +249,8 @@ def _page(
     }
     if is_recognized and parts:
         record["ocr"] = True
+    if n_numbers := sum(paragraph.line_numbers for paragraph in paragraphs):
+        record["line_numbers"] = n_numbers
     return record
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from spscanner_rag.files.readers.pdf_columns import reading_order
+from spscanner_rag.files.readers.pdf_line_numbers import without_line_numbers
 from spscanner_rag.files.readers.pdf_lines import Line, Strip, lines_of
 
 TEXT = "text"
@@ -45,6 +46,7 @@ class Paragraph:
     kind: str = TEXT
     flow: int = 0  # the column, or stretch across columns, that it is in
     table: int = 0  # rows of one table share a number above 0
+    line_numbers: int = 0  # that were left out of the flow that it begins
 
     @property
     def text(self) -> str:
@@ -76,8 +78,10 @@ def paragraphs_of(strips: Sequence[Strip]) -> list[Paragraph]:
     paragraphs: list[Paragraph] = []
     tables = 0
     for number, flow in enumerate(reading_order(_with_drop_caps(strips))):
-        lines = lines_of(flow)
+        lines, n_numbers = without_line_numbers(lines_of(flow))
         for paragraph in _rows_and_text(lines):
+            paragraph.line_numbers = n_numbers
+            n_numbers = 0
             paragraph.flow = number
             if paragraph.table:
                 paragraph.table += tables
@@ -359,6 +363,7 @@ def _run_on(paragraphs: list[Paragraph]) -> list[Paragraph]:
         if open_at >= 0 and _runs_on(ordered[open_at], paragraph):
             opened = ordered.pop(open_at)
             opened.lines += paragraph.lines
+            opened.line_numbers += paragraph.line_numbers
             ordered.append(opened)
         else:
             ordered.append(paragraph)
