@@ -237,6 +237,12 @@ CASES: dict[str, Case] = {
         ["Name: Anne Reed", "\u2612 Paid"],
         ["key"],
     ),
+    "facts.html": (
+        "<table><tr><th>Founders</th><td><ul><li>Anne Reed</li><li>Bob Hale</li></ul>"
+        "</td></tr><tr><th>Toll</th><td>12</td></tr></table>",
+        ["Founders | - Anne Reed - Bob Hale", "Toll | 12"],
+        [],
+    ),
     "menu.html": (
         "<p><a>Docs</a><a>Blog</a> and <a>m</a>ore</p><svg></svg>",
         ["Docs Blog and more"],

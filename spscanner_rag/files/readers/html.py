@@ -83,6 +83,8 @@ _NO_CELL = {
     "pre",
     *_HEADINGS,
 }
+_LISTS = {"ul", "ol"}
+_LONGEST_WITH_LISTS = 300  # characters of a row
 _SPACE = re.compile(r"[\s\xa0]+")
 _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
@@ -361,7 +363,13 @@ def _is_data(row: Element) -> bool:
     stray = "".join([row.text or "", *(cell.tail or "" for cell in row)]).strip()
     if stray or not {cell.tag for cell in row} <= {"td", "th"}:
         return False
-    return _NO_CELL.isdisjoint(element.tag for element in row.iter())
+    tags = {element.tag for element in row.iter()}
+    if tags.isdisjoint(_NO_CELL):
+        return True
+    # A short list in a cell, as beside "Founders" in a box of facts, is its value.
+    has_label = any(cell.tag == "th" for cell in row)
+    is_short = len("".join(row.itertext())) <= _LONGEST_WITH_LISTS
+    return has_label and is_short and tags.isdisjoint(_NO_CELL - _LISTS)
 
 
 def _row(element: Element, *, in_head: bool) -> Row:
