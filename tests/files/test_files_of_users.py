@@ -529,6 +529,17 @@ def test_a_note_counts_something() -> None:
     assert read_bytes("a.html", empty.encode()).notes == ()
 
 
+def test_titles_of_sections_in_xml_are_headings() -> None:
+    page = (
+        "<article><sec><title>Fire</title><p>It burned.</p><sec><title>Why</title>"
+        "<p>Nobody knows</p></sec></sec></article>"
+    )
+    document = read_bytes("a.xml", page.encode())
+    assert document.headings(document.text.index("burned")) == ("Fire",)
+    assert document.headings(document.text.index("Nobody")) == ("Fire", "Why")
+    assert results(document) == ["It burned.", "Nobody knows"]
+
+
 def test_formulas_without_their_values_are_named() -> None:
     row = (
         "<row r='1'><c r='A1'><f>SUM(B1:B2)</f><v/></c><c r='B1'><f>1+1</f><v>2</v></c>"

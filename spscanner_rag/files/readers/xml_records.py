@@ -23,6 +23,10 @@ _BEGINNING = b"<?xml"
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+(?!html)[A-Za-z]", re.IGNORECASE)
 _NOTES = {"note", "footnote", "endnote", "fn"}  # inside a paragraph
 _ROWS = {"row", "tr", "Row"}
+_TITLES = {"title", "head"}
+_PARAGRAPHS = {"p", "para"}
+_SECTIONS = {"sec", "section", "div", "chapter"}
+_DEEPEST_HEADING = 6
 
 
 def begins_as_xml(data: bytes) -> bool:
@@ -65,16 +69,24 @@ class _Xml:
 
     def add(self, root: Element) -> None:
         """Add an element and all in it."""
-        todo = [(root, f"/{local_name(root)}")]
+        # with the number of sections around each, and whether the last contains it
+        todo = [(root, f"/{local_name(root)}", 0, False)]
         while todo:
-            element, path = todo.pop()
+            element, path, level, in_section = todo.pop()
+            if in_section and _is_title(element):
+                self._begin(path)
+                level = min(level, _DEEPEST_HEADING)
+                self.built.heading("".join(element.itertext()), level)
+                continue
+            is_section = _is_section(element)
             if _is_mixed(element):
                 self._add_paragraph(element, path)
-            elif _is_record(element):
+            elif _is_record(element) and not is_section:
                 self._add_record(element, path)
             else:
                 self._add_attributes(element, path)
-                todo += reversed(_children(element, path))
+                for child, child_path in reversed(_children(element, path)):
+                    todo.append((child, child_path, level + is_section, is_section))
         if self._names:
             self.built.row(BETWEEN_CELLS.join(self._names))
         if self._attributes_within:
@@ -142,7 +154,7 @@ class _Xml:
             if leaf is not element:
                 fields += self._attributes(leaf, f"{name}.")
             text = self._shown(leaf.text or "")
-            is_alone = leaf is element and _is_prose(text)
+            is_alone = leaf is element and (_is_prose(text) or name in _PARAGRAPHS)
             if len(text) > LONGEST_FIELD or is_alone:
                 texts.append((name, text))
             elif text and local_name(element) in _ROWS:
@@ -220,6 +232,18 @@ def _is_mixed(element: Element) -> bool:
     if element.text and element.text.strip():
         return True
     return any(child.tail and child.tail.strip() for child in element)
+
+
+def _is_section(element: Element) -> bool:
+    """Whether an element has a title above paragraphs or sections."""
+    names = {local_name(child) for child in element}
+    return not names.isdisjoint(_TITLES) and not names.isdisjoint(
+        _PARAGRAPHS | _SECTIONS
+    )
+
+
+def _is_title(element: Element) -> bool:
+    return local_name(element) in _TITLES and bool("".join(element.itertext()).strip())
 
 
 def _is_record(element: Element) -> bool:
