@@ -21,11 +21,16 @@ _TITLE_WORD = rf"{CAPITAL}[\w'’&/-]{{0,30}}"  # noqa: RUF001
 _TITLE = (
     rf"{_TITLE_WORD}(?:[,;]?[ \xa0](?:&|{_SMALL_WORDS}|{_TITLE_WORD})(?![\w'’])){{0,9}}"  # noqa: RUF001
 )
-# "8. Logo Rights." and "**Logo Rights.**" before text on the same line or the next.
+_FEW_WORDS = rf"{CAPITAL}[\w'’-]{{0,30}}(?:[ \xa0][\w'’-]{{1,30}}){{0,3}}"  # noqa: RUF001
+_EMPHASIS = r"(?:\*{1,2}|_{1,2})"
+# "8. Logo Rights.", "1. *Late fees.*" and "**Logo Rights.**" before text on the same
+# line or the next.
 # Marks after the full stop may be full stops (`sentence_ends.correct_ends`).
 _RUN_IN = re.compile(
     rf"[ \t]*(?:{_NUMBER}[ \t]+(?:\*\*|__)?{_TITLE}\.{{1,3}}(?:\*\*|__)?"
-    rf"|(?:\*\*|__)(?:{_NUMBER}[ \t]+)?{_TITLE}(?:\.(?:\*\*|__|\.\.)|(?:\*\*|__)\.))"
+    rf"|(?:\*\*|__)(?:{_NUMBER}[ \t]+)?{_TITLE}(?:\.(?:\*\*|__|\.\.)|(?:\*\*|__)\.)"
+    rf"|(?:{_NUMBER}[ \t]+{_EMPHASIS}|{_EMPHASIS}{_NUMBER}[ \t]+){_FEW_WORDS}"
+    rf"\.(?:{_EMPHASIS}|\.{{1,2}}))"
     r"[ \t\xa0]*\n?[ \t]*"
 )
 _NUMBERED = re.compile(rf"{_NUMBER}[ \t]")

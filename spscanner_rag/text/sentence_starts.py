@@ -69,6 +69,8 @@ _BULLETED = re.compile(
 _MARKED = re.compile(r"^[ \t]*([–—·→⇒])[ \t]+(?=\S)", re.MULTILINE)  # noqa: RUF001
 _LETTERED_ITEM = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
+_GAP = re.compile(r"\S(?:[ \xa0]{3}|\t)[ \xa0\t]*\S")
+_DIGIT = re.compile(r"\d")
 # The dots that lead from a name to its price or page, on one line.
 _LEADER = re.compile(r"(?<!\.)(?<!\. )(?:\.[ \t]?){6,}+(?=[^\s.])")
 _NAMED = re.compile(
@@ -144,6 +146,7 @@ def _starts_of_records(text: str) -> Iterator[int]:
         for match in pattern.finditer(text):
             yield match.start()
     yield from _starts_of_marked_lines(text)
+    yield from _starts_of_aligned_lines(text)
     yield from _starts_of_turns(text)
 
 
@@ -174,6 +177,25 @@ def _separators(row: str, separator: str) -> int:
     if f"{separator} " in row or row[-1:] in (".", "!", "?"):
         return 0
     return row.count(separator)
+
+
+def _starts_of_aligned_lines(text: str) -> Iterator[int]:
+    """Starts of lines of a table whose columns wide gaps part, and of the line after.
+
+    At least three lines in a row have a gap, and half of them a digit, which columns of
+    prose have not.
+    """
+    lines = list(_LINE.finditer(text))
+    has_gaps = groupby(lines, key=lambda line: _GAP.search(line[0]) is not None)
+    after_table = False
+    for has_gap, group in has_gaps:
+        rows = list(group)
+        if after_table:
+            yield rows[0].start()
+        n_with_digits = sum(_DIGIT.search(row[0]) is not None for row in rows)
+        after_table = has_gap and len(rows) > 2 and 2 * n_with_digits >= len(rows)
+        if after_table:
+            yield from (row.start() for row in rows)
 
 
 def _starts_of_marked_lines(text: str) -> Iterator[int]:

@@ -149,6 +149,13 @@ CASES: dict[str, Case] = {
         ["Pay it.", "> > The rent is due."],
         [],
     ),
+    "aligned.txt": (
+        "Qty   Goods           Marks\n---   ------------   ------\n"
+        " 12   Sacks of flour   40.00\n  3   Barrels          8.00\n"
+        "Payment is due in May. Pay it.\n",
+        ["12 Sacks of flour 40.00", "3 Barrels 8.00", "Payment is due in May."],
+        [],
+    ),
     "windows.txt": ("It rained.\r\nNobody came.\r\n", ["Nobody came."], []),
     # tables
     "semicolons.csv": (
@@ -214,8 +221,14 @@ CASES: dict[str, Case] = {
     ),
     "clauses.md": (
         "**8. Logo Rights.** He may use it. He asks.\n\n"
-        "**9.1.** He pays.\n\n~~Old term.~~ It ends.\n",
-        ["**8. Logo Rights.** He may use it.", "**9.1.** He pays.", "~~Old term.~~"],
+        "**9.1.** He pays.\n\n~~Old term.~~ It ends.\n\n"
+        "1. *Late fees.* Five marks. Yes.\n",
+        [
+            "**8. Logo Rights.** He may use it.",
+            "**9.1.** He pays.",
+            "~~Old term.~~",
+            "1. *Late fees.* Five marks.",
+        ],
         [],
     ),
     "tagged.md": (
