@@ -33,6 +33,10 @@ _RUN_IN = re.compile(
     rf"\.(?:{_EMPHASIS}|\.{{1,2}}))"
     r"[ \t\xa0]*\n?[ \t]*"
 )
+# "The mill .....23", in a table of contents.
+_LEADER = re.compile(r"[.…]{4}[ \t]*\Z")
+_LONGEST_LEADER = 16  # characters that are looked at
+_PAGE = re.compile(r"\d{1,4}[ \t]*(?:\n|\Z)")
 _NUMBERED = re.compile(rf"{_NUMBER}[ \t]")
 _LONGEST_RUN_IN = 120  # characters
 
@@ -64,7 +68,7 @@ def false_starts(text: str, starts: Sequence[int]) -> Iterator[int]:
     before = 0
     for start in starts:
         after_run_in = _is_after_run_in(text, before, start)
-        continues = _continues_enumeration(text, start)
+        continues = _continues_enumeration(text, start) or _ends_leader(text, start)
         if after_run_in or continues or _tells_who_says(text, start):
             yield start
         else:
@@ -80,6 +84,12 @@ def _is_after_run_in(text: str, before: int, start: int) -> bool:
         return False
     following = text[start : start + _LONGEST_RUN_IN]
     return bool(following.strip()) and not _NUMBERED.match(following)
+
+
+def _ends_leader(text: str, start: int) -> bool:
+    """True for the number of a page at a line's end, after dots that lead to it."""
+    has_dots = _LEADER.search(text, max(0, start - _LONGEST_LEADER), start) is not None
+    return has_dots and _PAGE.match(text, start) is not None
 
 
 def _tells_who_says(text: str, start: int) -> bool:

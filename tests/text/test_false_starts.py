@@ -27,6 +27,7 @@ def sentences(text: str) -> list[str]:
             "8. Logo Rights.\nHe may use it. He stops.",
             "8. Logo Rights.\nHe may use it.",
         ),
+        ("The mill .....23\n\nThe wheel .....24", "The mill .....23"),
         ("Rain Fell. He may use it.", "Rain Fell."),
         ("8. He may use it. She stops.", "8. He may use it."),
         ("7. Term.\n8. Fees. He pays.", "7. Term."),
