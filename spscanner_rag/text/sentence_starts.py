@@ -67,6 +67,11 @@ _BULLETED = re.compile(
     re.MULTILINE,
 )
 _MARKED = re.compile(r"^[ \t]*([–—·→⇒])[ \t]+(?=\S)", re.MULTILINE)  # noqa: RUF001
+_CLAUSE = re.compile(
+    r"^[ \t]*\d{1,2}\.\d{1,2}((?:\.\d{1,2}){1,3})?\.?[ \t]+(?=[^\W\d_])", re.MULTILINE
+)
+_END_OF_ITEM = re.compile(r"[;:.](?:[ \t]+(?:and|or))?\s*\Z")
+_REACH_BEFORE = 16  # characters before a line that tell how the one above ends
 _LETTERED_ITEM = re.compile(r"^[ \t]*[a-z]\)[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
 _GAP = re.compile(r"\S(?:[ \xa0]{3}|\t)[ \xa0\t]*\S")
@@ -145,6 +150,7 @@ def _starts_of_records(text: str) -> Iterator[int]:
     for pattern in (DATED, _TABLE_ROW, _LETTERED_ITEM, _BULLETED):
         for match in pattern.finditer(text):
             yield match.start()
+    yield from _starts_of_clauses(text)
     yield from _starts_of_marked_lines(text)
     yield from _starts_of_aligned_lines(text)
     yield from _starts_of_turns(text)
@@ -177,6 +183,18 @@ def _separators(row: str, separator: str) -> int:
     if f"{separator} " in row or row[-1:] in (".", "!", "?"):
         return 0
     return row.count(separator)
+
+
+def _starts_of_clauses(text: str) -> Iterator[int]:
+    """Starts of lines that begin with the number of a clause, as "4.1.2 the toll".
+
+    A number of two parts may be a decimal within a sentence, unless the line before
+    ends with a sentence or an item.
+    """
+    for clause in _CLAUSE.finditer(text):
+        reach = max(0, clause.start() - _REACH_BEFORE)
+        if clause[1] or _END_OF_ITEM.search(text, reach, clause.start()):
+            yield clause.start()
 
 
 def _starts_of_aligned_lines(text: str) -> Iterator[int]:

@@ -134,6 +134,18 @@ CASES: dict[str, Case] = {
         ["It is contract 14.CAT.OP.029 of May.", "It rained."],
         [],
     ),
+    "subclauses.txt": (
+        "4.1 It includes:\n4.1.1 what is marked; and\n4.1.2 any note of\n1.5 million"
+        " marks.\n4.2 The toll is due; and\n4.3 it is paid. Yes.\n",
+        [
+            "4.1 It includes:",
+            "4.1.1 what is marked; and",
+            "4.1.2 any note of 1.5 million marks.",
+            "4.2 The toll is due; and",
+            "4.3 it is paid.",
+        ],
+        [],
+    ),
     "dashes.txt": (
         "He must:\n– keep it dry\n– pay\n→ call\n→ wait\n☑ done\n✗ lost\n",
         ["– keep it dry", "– pay", "→ call", "→ wait", "☑ done", "✗ lost"],
@@ -657,6 +669,8 @@ def test_clauses_with_numbers_before_a_gap_are_cut_into_sentences(
         *lines(110, 657, "and in July of each year."),
         *[(72, 637, "1.2"), (110, 637, "He keeps the roof dry and the wheel oiled.")],
         *[(72, 617, "(a)"), (110, 617, "the wheel house; and")],
+        (72, 591, "1.2.1 any note of it, which is kept by the tenant;"),
+        (72, 578, "1.2.2 any copy of it."),
         *[(72, 604, "7"), (110, 604, "12.50")],
     ]
     data = drawn_pdf([page])
@@ -664,6 +678,7 @@ def test_clauses_with_numbers_before_a_gap_are_cut_into_sentences(
     assert "|1.1 The tenant pays forty marks.|He pays in May and in July of" in shown
     assert "|1.2 He keeps the roof dry and the wheel oiled.|" in shown
     assert "|7 12.50|" in shown
+    assert "by the tenant;|1.2.2 any copy of it.|" in shown
     document = read_bytes("a.pdf", data)
     assert document.headings(document.text.index("1.1 The")) == ("1. RENT",)
 

@@ -32,6 +32,7 @@ _CLOSING = "\"'”’»)]}*0123456789†‡ "  # noqa: RUF001
 _BULLET = re.compile(
     r"[•‣▪◦●○■□➢➤·–—*-]\s|\(?[0-9]{1,3}[.)]\s|\(?[A-Za-z][.)]\s|\([ivxlc]+\)\s"  # noqa: RUF001
 )
+_CLAUSE = re.compile(r"\d{1,2}\.\d{1,2}((?:\.\d{1,2}){1,3})?\.?\s+[^\W\d_]")
 _DIVIDED = re.compile(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _NOTE_MARK = re.compile(r"[\d*†‡§¶]{1,3}[.)]?\s?\S")
 _CAPTION = re.compile(r"(Figure|Fig\.|Table|Abbildung|Tabelle|Abb\.|Tab\.)\s?\d")
@@ -270,7 +271,11 @@ def _begins_paragraph(before: Line, line: Line, usual_step: float) -> bool:
     step = before.top - line.top
     if step <= 0 or step > _LONG_STEP * usual_step:
         return True
-    return line.begins_item or _BULLET.match(text) is not None
+    if line.begins_item or _BULLET.match(text):
+        return True
+    # Numbers of two parts may be decimals within a sentence.
+    clause = _CLAUSE.match(text)
+    return clause is not None and (bool(clause[1]) or text_before.endswith((";", ":")))
 
 
 def _break_is_deliberate(before: Line, line: Line, near: Sequence[Line]) -> bool:
