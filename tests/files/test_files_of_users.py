@@ -565,6 +565,23 @@ def test_titles_of_sections_in_xml_are_headings() -> None:
     assert results(document) == ["It burned.", "Nobody knows"]
 
 
+def test_what_a_mail_in_html_quotes_is_marked() -> None:
+    message = EmailMessage()
+    message["Subject"] = "Re: rent"
+    message.set_content(
+        "<p>I agree.</p><blockquote><p>The rent is due.</p><table><tr><td>May<td>12"
+        "</table></blockquote><p>Anne</p><p>-----Original Message-----</p><p>Pay.</p>",
+        subtype="html",
+    )
+    document = read_bytes("a.eml", bytes(message))
+    places = [
+        document.place_name(document.text.index(word))
+        for word in ("agree", "The rent", "May", "Anne", "Pay")
+    ]
+    quoted = [place.endswith("quoted") for place in places]
+    assert quoted == [False, True, True, False, True]
+
+
 def test_formulas_without_their_values_are_named() -> None:
     row = (
         "<row r='1'><c r='A1'><f>SUM(B1:B2)</f><v/></c><c r='B1'><f>1+1</f><v>2</v></c>"

@@ -85,6 +85,10 @@ _NO_CELL = {
 }
 _LISTS = {"ul", "ol"}
 _LONGEST_WITH_LISTS = 300  # characters of a row
+QUOTED = "quoted"
+NOT_QUOTED = "not quoted"
+"""Places of a page whose quotations are marked."""
+
 _SPACE = re.compile(r"[\s\xa0]+")
 _HIDDEN = re.compile(r"display:none|visibility:(?:hidden|collapse)")
 _WHOLE_PAGE = {"html", "body"}  # may be hidden until a script shows them
@@ -127,12 +131,14 @@ def begins_as_html(data: bytes) -> bool:
     return beginning.startswith((b"<!doctype html", b"<html"))
 
 
-def read_html(data: bytes) -> TextFile:
+def read_html(data: bytes, *, marks_quotations: bool = False) -> TextFile:
     """Read a page.
 
     ``ValueError`` for binary data or extreme nesting, ``ImportError`` without lxml.
+
+    With ``marks_quotations``, as for mails, its places say what is quoted.
     """
-    page = _HtmlText().add(_tree_of(data))
+    page = _HtmlText(marks_quotations=marks_quotations).add(_tree_of(data))
     for what, number in sorted((+page.left_out).items()):
         page.built.note(f"left out {what}: {number:,}")
     return page.built.converted()
@@ -207,8 +213,9 @@ def _decoded(data: bytes) -> str:
 class _HtmlText:
     """Builds the text of an element while walking its tree."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks_quotations: bool = False) -> None:
         self.built = TextBuilder()
+        self._marks_quotations = marks_quotations
         self.plain = False  # whether some of the text is not bold
         self._buffer: list[str] = []
         self._open: Counter[str] = Counter()  # number of open elements by tag
@@ -347,13 +354,19 @@ class _HtmlText:
             return
         lines = (" ".join(line.split()) for line in text.split("\n"))
         if text := "\n".join(line for line in lines if line):
+            self._mark_quotation()
             if level:
                 self.built.heading(self._marker + text, level)
             else:
                 self.built.paragraph(self._marker + text)
             self._marker = ""
 
+    def _mark_quotation(self) -> None:
+        if self._marks_quotations:
+            self.built.place(QUOTED if self._open["blockquote"] else NOT_QUOTED)
+
     def _add_rows(self) -> None:
+        self._mark_quotation()
         add_table(self.built, self._tables[-1], marked_again=True)
         self._tables[-1] = []
 

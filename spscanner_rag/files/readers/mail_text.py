@@ -8,11 +8,12 @@ import email.errors
 import email.header
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.html import read_html
+from spscanner_rag.files.readers.html import QUOTED, read_html
 from spscanner_rag.files.readers.text_builder import BETWEEN_CELLS, TextBuilder
 
 MOST_LISTED = 1_000  # attachments
@@ -21,6 +22,7 @@ _ATTRIBUTION = re.compile(r"\s*-{2,}\s*[^-\n]{3,60}\s*-{2,}\s*")
 _KIB = 2**10
 
 
+_LINE = re.compile(r"^[^\n]*$", re.MULTILINE)
 _LONGEST_HEADER = 2_000  # characters
 
 
@@ -87,15 +89,19 @@ class MailText:
 
     def html(self, page: bytes) -> None:
         """Add a body in HTML, read as a web page. Its lines are those of its text."""
-        document = read_html(page)
+        document = read_html(page, marks_quotations=True)
         start = self.built.next_start()
-        self.built.place(f"{self._prefix}line {self._line}")
-        self.built.document(document)
-        for line_break in re.finditer("\n", document.text):
+        self.built.document(replace(document, places=()))
+        if not document.text:
+            return
+        least_depth = 0
+        for line in _LINE.finditer(document.text):
+            is_quoted = document.place_name(line.start()) == QUOTED
+            place = self._place(_Line(self._line, max(is_quoted, least_depth), line[0]))
+            self.built.place_at(start + line.start(), place)
             self._line += 1
-            name = f"{self._prefix}line {self._line}"
-            self.built.place_at(start + line_break.end(), name)
-        self._line += 1
+            if _ATTRIBUTION.fullmatch(line[0]):
+                least_depth = 1
 
     def attachments(self, attachments: Sequence[Attachment]) -> None:
         """List the files that came with the mail, which are not read."""
