@@ -16,9 +16,8 @@ _IS_HTML = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
-    r"<!--.*?-->|<(?P<closes>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,11})(?:\s[^<>]*|/)?>"
-    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});",
-    re.DOTALL,
+    r"<!--[^<>]{0,1000}-->|<(?P<closes>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,11})(?:\s[^<>]*|/)?>"
+    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 )
 
 
