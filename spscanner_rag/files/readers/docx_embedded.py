@@ -30,16 +30,24 @@ def add_embedded(
     elif name.endswith(_MAILS) or content[:13].lower() == b"mime-version:":
         document = _page_of_mail(content)
     elif name.endswith(_PAGES) or b"<html" in content[:1024].lower():
-        document = read_html(content)
+        document = _page(content)
     else:
         document = None
     if document is None:
         built.note(
-            f"left out the embedded part {chunk.path}, which is no web page: open the"
-            " document in a word processor and save it again"
+            f"left out the embedded part {chunk.path}, which is no web page that can be"
+            " read: open the document in a word processor and save it again"
         )
     else:
         built.document(document)
+
+
+def _page(content: bytes) -> TextFile | None:
+    """A web page, or None if it cannot be read."""
+    try:
+        return read_html(content)
+    except ValueError:
+        return None
 
 
 def _page_of_mail(content: bytes) -> TextFile | None:
@@ -52,6 +60,6 @@ def _page_of_mail(content: bytes) -> TextFile | None:
         if not isinstance(payload, bytes):
             continue
         if part.get_content_subtype() == "html":
-            return read_html(payload)
+            return _page(payload)
         return TextFile("", payload.decode("utf-8", "replace"))
     return None

@@ -141,11 +141,18 @@ def _chosen(children: list[Message]) -> list[Message]:
     pages = [child for child in children if child.get_content_type() == "text/html"]
     if pages:
         words = len(_text_of(plain[0]).split())
-        words_of_page = len(read_html(_as_utf8(pages[0])).text.split())
-        if words < _LEAST_SHARE * words_of_page:
+        if words < _LEAST_SHARE * _words_of_page(pages[0]):
             return pages[:1]
     further = [child for child in others if child not in pages and child.is_multipart()]
     return plain[:1] + [child for child in further if _has_files(child)]
+
+
+def _words_of_page(page: Message) -> int:
+    """How many words a body in HTML has, 0 if it cannot be read."""
+    try:
+        return len(read_html(_as_utf8(page)).text.split())
+    except ValueError:
+        return 0
 
 
 def _has_files(part: Message) -> bool:

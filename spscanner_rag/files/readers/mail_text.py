@@ -89,7 +89,11 @@ class MailText:
 
     def html(self, page: bytes) -> None:
         """Add a body in HTML, read as a web page. Its lines are those of its text."""
-        document = read_html(page, marks_quotations=True)
+        try:
+            document = read_html(page, marks_quotations=True)
+        except ValueError as error:
+            self.built.note(f"a body in HTML is left out: {error}")
+            return
         start = self.built.next_start()
         self.built.document(replace(document, places=()))
         if not document.text:

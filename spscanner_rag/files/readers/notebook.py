@@ -136,7 +136,10 @@ class _Notebook:
         if media_type == "text/html":
             page = text[:LONGEST_OUTPUT].encode("utf-8", "replace")
             self._cut += [number] * (len(text) > LONGEST_OUTPUT)
-            self._built.document(read_html(b"\xef\xbb\xbf" + page))
+            try:
+                self._built.document(read_html(b"\xef\xbb\xbf" + page))
+            except ValueError as error:
+                self._built.note(f"an output of cell {number} is left out: {error}")
         else:
             self._add_text(number, text)
 

@@ -54,7 +54,11 @@ def test_an_embedded_part_is_read_in_its_place(
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("a.docx", b"PK"), ("a.eml", b"Content-Type: image/png\n\nx")],
+    [
+        ("a.docx", b"PK"),
+        ("a.eml", b"Content-Type: image/png\n\nx"),
+        ("a.htm", b"<div>" * 5000 + b"He left."),
+    ],
 )
 def test_what_is_no_page_is_left_out_with_a_note(name: str, content: bytes) -> None:
     document = read(name, content)

@@ -125,6 +125,20 @@ def test_bodies_of_several_kinds(kind: str, body: str, text: str) -> None:
     assert document.text == f"From: a\n\n{text}"
 
 
+@pytest.mark.parametrize("kind", ["mixed", "alternative"])
+def test_a_page_that_cannot_be_read_does_not_hide_the_mail(kind: str) -> None:
+    page = "<div>" * 5000
+    data = raw(
+        f"multipart/{kind}; boundary=b",
+        "--b\nContent-Type: text/plain\n\nIt rained.\n"
+        f"--b\nContent-Type: text/html\n\n{page}\n--b--\n",
+    )
+    document = read_mail(data)
+    assert document.text == "From: a\n\nIt rained."
+    notes = " ".join(document.notes)
+    assert ("a body in HTML is left out: got elements" in notes) == (kind == "mixed")
+
+
 def test_letters_that_are_no_utf_8_are_windows_ones() -> None:
     document = read_mail(raw("text/plain", "It rained in Käl.", encoding="cp1252"))
     assert document.text.endswith("It rained in Käl.")

@@ -88,6 +88,15 @@ def test_a_long_page_of_an_output_is_cut_with_a_note() -> None:
     assert note.startswith("outputs over 100,000 characters are cut there (1, such as")
 
 
+def test_an_output_that_cannot_be_read_leaves_the_others() -> None:
+    pages = {"text/html": "<div>" * 5000}, {"text/html": "<p>It rained."}
+    outputs = [{"data": page} for page in pages]
+    document = read_notebook(notebook(code("a", *outputs)))
+    assert document.text == "a\n\nIt rained."
+    (note,) = document.notes
+    assert note.startswith("an output of cell 1 is left out: got elements nested")
+
+
 def test_cells_of_old_notebooks_are_in_worksheets() -> None:
     cells = [{"cell_type": "code", "input": ["x = 1"]}, "no cell"]
     data = json.dumps({"worksheets": [{"cells": cells}, "no sheet"]}).encode()
