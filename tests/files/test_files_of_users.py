@@ -365,6 +365,19 @@ CASES: dict[str, Case] = {
         ["~~Old~~ rent"],
         [],
     ),
+    "continued.odt": (
+        odt(
+            "<text:list text:style-name='L'><text:list-item><text:p>Oil it</text:p>"
+            "</text:list-item></text:list><text:p>Then:</text:p><text:list"
+            " text:style-name='L' text:continue-numbering='true'><text:list-item>"
+            "<text:p>Pay</text:p></text:list-item></text:list>",
+            styles="<text:list-style style:name='L'><text:list-level-style-number"
+            " text:level='1' style:num-format='1' style:num-suffix='.'/>"
+            "</text:list-style>",
+        ),
+        ["1. Oil it", "2. Pay"],
+        [],
+    ),
     "letter.odt": (
         odt("<text:p>Anne<text:s text:c='2'/>left.<text:line-break/>Oh no.</text:p>"),
         ["Anne left.", "Oh no."],

@@ -32,6 +32,7 @@ from spscanner_rag.files.readers.docx_xml import (
     value,
     word,
 )
+from spscanner_rag.files.readers.drawing_text import further_paragraphs
 from spscanner_rag.files.readers.notation import (
     RAISED,
     STRUCK_MARK,
@@ -56,6 +57,7 @@ from spscanner_rag.files.readers.zip_parts import (
     TooLarge,
     archive_of,
     has_part_below,
+    local_name,
 )
 from spscanner_rag.system.install_hints import import_extra
 
@@ -70,6 +72,9 @@ _MATH = (
 _REFERENCES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box for older programs."""
+
+_DRAWINGS = {"relIds": "dm", "chart": "id"}
+"""Elements for diagrams and charts, with the attribute that names their part."""
 
 _UNREAD = {
     "del",
@@ -109,6 +114,13 @@ class _Paragraph:
             self.reading = ""
         self.parts.append(text)
         self.reading += reading
+
+
+def _formula(element: Element) -> str:
+    """The text of a formula, apart from one right before it."""
+    before = element.getprevious()
+    gap = " " if before is not None and before.tag in _MATH else ""
+    return gap + formula_text(element)
 
 
 def _box_shown(field: Element) -> str:
@@ -167,6 +179,7 @@ class _Story:
         self._rows: list[Row] | None = None  # rows of the open table
         # the open cell; it gets all text inside, also of nested tables
         self._cell: _Cell | None = None
+        self._drawn: list[str] = []  # text of diagrams and charts of the paragraph
 
     def add(
         self,
@@ -237,15 +250,11 @@ class _Story:
     ) -> None:
         """Read a part of a paragraph: text, a symbol, or an element with some."""
         if element.tag in _MATH:
-            before = element.getprevious()
-            gap = " " if before is not None and before.tag in _MATH else ""
-            self._add(gap + formula_text(element), paragraph, run)
+            self._add(_formula(element), paragraph, run)
         elif name == "ruby":
-            reading, base = (
-                _text_of(element.find(f"w:{part}", NAMES))
-                for part in ("rt", "rubyBase")
-            )
-            self._add(base, paragraph, run, reading)
+            self._add_ruby(element, paragraph, run)
+        elif local_name(element) in _DRAWINGS:
+            self._draw(element)
         elif name in _FORM_FIELDS:
             self._add(_FORM_FIELDS[name](element), paragraph, run)
         elif name not in ("t", "sym", *_PIECES):
@@ -262,6 +271,21 @@ class _Story:
             if run and run.struck and text.strip():
                 text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
             self._add(text, paragraph, run)
+
+    def _add_ruby(
+        self, element: Element, paragraph: _Paragraph, run: _Run | None
+    ) -> None:
+        """Add characters with how they are read."""
+        reading = _text_of(element.find("w:rt", NAMES))
+        base = _text_of(element.find("w:rubyBase", NAMES))
+        self._add(base, paragraph, run, reading)
+
+    def _draw(self, element: Element) -> None:
+        """Keep the text of a diagram or a chart, which follows the paragraph."""
+        key = f"{{{_REFERENCES}}}{_DRAWINGS[local_name(element)]}"
+        relationship = self._relationships.get(element.get(key, ""))
+        if relationship is not None:
+            self._drawn += further_paragraphs(self._package, relationship)
 
     def _add(
         self, text: str, paragraph: _Paragraph, run: _Run | None, reading: str = ""
@@ -287,6 +311,12 @@ class _Story:
             paragraph.add("")
             # its end was deleted, or it is the large first letter of the next one
             self._carried = paragraph.parts
+        for text in self._drawn:
+            if self._cell:
+                self._cell.paragraphs.append(text)
+            else:
+                self._built.paragraph(text)
+        self._drawn = []
 
     def _end(
         self, paragraph: _Paragraph, paragraph_properties: Mapping[str, Element]

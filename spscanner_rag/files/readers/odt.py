@@ -144,6 +144,7 @@ class _Story:
         self._struck_styles = struck_styles
         self._marker = ""  # before the next paragraph
         self._slides = 0
+        self._next_numbers: dict[str, int] = {}  # of lists, by their styles
         self._further: list[Element] = []  # notes and boxes of the last paragraph
 
     def add(self, element: Element) -> None:
@@ -207,6 +208,8 @@ class _Story:
     def _add_list(self, element: Element, style: str, level: int) -> None:
         numbering = self._list_styles.get(style, {}).get(level)
         number = numbering.start if numbering else 1
+        if level == 1 and _continues(element):
+            number = self._next_numbers.get(style, number)
         for item in element:
             if local_name(item) not in ("list-item", "list-header"):
                 continue
@@ -221,6 +224,8 @@ class _Story:
                 else:
                     self._add_one(child)
             self._marker = ""
+        if level == 1:
+            self._next_numbers[style] = number
 
     def _add_one(self, child: Element) -> None:
         """Add an element that is not the only one of its parent."""
@@ -314,6 +319,12 @@ def _white_space(element: Element, name: str) -> str:
     if name == "s":
         return " " * whole_number(attribute_of(element, "c"), _MOST_SPACES, 1)
     return {"tab": "\t", "line-break": "\n"}.get(name, "")
+
+
+def _continues(element: Element) -> bool:
+    """Whether a list is numbered after the one before it."""
+    is_continued = attribute_of(element, "continue-numbering") == "true"
+    return is_continued or attribute_of(element, "continue-list") != ""
 
 
 def _marker(numbering: _Level | None, number: int) -> str:

@@ -82,3 +82,17 @@ def test_a_part_in_a_cell_stays_in_its_row() -> None:
     document = read("a.zip", b"PK", body)
     assert document.text == "Part | Letter\n\none"
     assert len(document.notes) == 1
+
+
+def test_words_of_a_diagram_follow_its_paragraph() -> None:
+    parts: dict[str, str | bytes] = {}
+    drawing = (
+        f"<w:drawing><x:relIds xmlns:x='d' xmlns:r='{OFFICE}' r:dm='d'/></w:drawing>"
+    )
+    body = f"<w:p><w:r><w:t>See:</w:t>{drawing}</w:r></w:p>" + paragraph("After.")
+    with zipfile.ZipFile(io.BytesIO(docx(body))) as archive:
+        for part in archive.namelist():
+            parts[part] = archive.read(part)
+    parts["word/_rels/document.xml.rels"] = relations(("d", "diagramData", "d.xml"))
+    parts["word/d.xml"] = "<m xmlns:a='a'><a:p><a:r><a:t>Council</a:t></a:r></a:p></m>"
+    assert read_docx(zipped(parts)).text == "See:\n\nCouncil\n\nAfter."
