@@ -152,6 +152,21 @@ class _Run:
         self.font = attribute(run_properties.get("rFonts"), "ascii")
 
 
+def _text_of_piece(element: Element, name: str, run: _Run | None) -> str:
+    """What is shown of a text, a symbol or white space."""
+    text = _PIECES.get(name) or element.text or ""
+    if name == "sym":
+        text = symbol(attribute(element, "font"), attribute(element, "char"))
+    elif run and name == "t":
+        text = symbols_of(run.font, text)
+        if run.raised and _DIGITS.fullmatch(text):
+            # else "10" and a raised "3" would be 103
+            text = text.translate(RAISED)
+    if run and run.struck and text.strip():
+        text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
+    return text
+
+
 @dataclass(slots=True)
 class _Cell:
     paragraphs: list[str] = field(default_factory=list)
@@ -260,17 +275,7 @@ class _Story:
         elif name not in ("t", "sym", *_PIECES):
             self.add(element, paragraph, run)
         elif run is None or not run.hidden:
-            text = _PIECES.get(name) or element.text or ""
-            if name == "sym":
-                text = symbol(attribute(element, "font"), attribute(element, "char"))
-            elif run and name == "t":
-                text = symbols_of(run.font, text)
-                if run.raised and _DIGITS.fullmatch(text):
-                    # else "10" and a raised "3" would be 103
-                    text = text.translate(RAISED)
-            if run and run.struck and text.strip():
-                text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
-            self._add(text, paragraph, run)
+            self._add(_text_of_piece(element, name, run), paragraph, run)
 
     def _add_ruby(
         self, element: Element, paragraph: _Paragraph, run: _Run | None
