@@ -137,6 +137,9 @@ class _UnitCollector:
     def add_block(self, block: Block) -> None:
         """Add a block after all that was added before."""
         match block.kind:
+            case "heading" if block.start == block.end:  # ends the headings above
+                self.waiting_end = block.start
+                self._score_waiting_text()
             case "heading" if reads_like_a_sentence(block.title):
                 self.add_running_text(block.start, block.end)
             case "heading" | "header":

@@ -541,6 +541,8 @@ def test_a_slide_or_chapter_without_a_title_is_not_below_the_one_before() -> Non
     )
     assert slides.where(slides.text.index("Ships")) == "slide 1 · Tolls"
     assert slides.where(slides.text.index("Boats")) == "slide 2"
+    titles = pptx(shape("Tolls", kind="title"), shape("Boats none"))
+    assert results(read_bytes("a.pptx", titles)) == ["Tolls", "Boats none"]
     book = read_bytes("a.epub", epub("<h1>Fire</h1><p>It burned.</p>", "<p>Rain.</p>"))
     assert book.headings(book.text.index("burned")) == ("Fire",)
     assert book.headings(book.text.index("Rain")) == ()
@@ -593,6 +595,15 @@ def test_what_a_mail_in_html_quotes_is_marked() -> None:
     ]
     quoted = [place.endswith("quoted") for place in places]
     assert quoted == [False, True, True, False, True]
+
+
+def test_footers_of_slides_are_read_once() -> None:
+    edges = shape("Reed Ltd.", kind="ftr") + shape("7", kind="sldNum")
+    data = pptx(shape("Ships pay") + edges, shape("Boats none") + edges)
+    document = read_bytes("a.pptx", data)
+    assert results(document) == ["Ships pay", "Reed Ltd.", "Boats none"]
+    note = 'repeated at edges of slides and read once: "Reed Ltd."'
+    assert document.notes == (note,)
 
 
 def test_formulas_without_their_values_are_named() -> None:

@@ -3,6 +3,7 @@
 The parts are read by lxml in bounds. No part outside the archive is opened.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from spscanner_rag.files.documents import TextFile
@@ -22,8 +23,11 @@ from spscanner_rag.files.readers.zip_parts import (
     local_name,
 )
 
+_MOST_NAMED = 5  # in the note
 _TITLES = {"title", "ctrTitle"}
 _NOT_SHOWN = {"sldNum", "dt", "hdr"}  # of a page of notes; they repeat on each
+_NUMBER = "sldNum"  # of a slide, which is its place
+_EDGES = {"ftr", "dt"}  # of a slide; read once
 
 
 def is_pptx(data: bytes) -> bool:
@@ -46,12 +50,17 @@ def _read(package: Package) -> TextFile:
     root = package.tree(main)
     built = TextBuilder()
     comments = 0
+    edges: Counter[str] = Counter()  # how many slides have each footer or date
     for number, slide_id in enumerate(root.iter("{*}sldId"), start=1):
         relationship = relationships.get(_relationship_id(slide_id))
         if relationship is None:
             built.note(f"slide {number} is missing in the file")
             continue
-        comments += _add_slide(built, package, relationship.path, number)
+        comments += _add_slide(built, package, relationship.path, number, edges)
+    repeated = [f'"{text}"' for text, count in edges.items() if count > 1]
+    if repeated:
+        named = ", ".join(repeated[:_MOST_NAMED])
+        built.note(f"repeated at edges of slides and read once: {named}")
     if comments:
         built.note(f"comments are left out (on {comments:,} slides)")
     return built.converted()
@@ -64,7 +73,13 @@ def _relationship_id(element: Element) -> str:
     return ""
 
 
-def _add_slide(built: TextBuilder, package: Package, part: str, number: int) -> bool:
+def _add_slide(
+    built: TextBuilder,
+    package: Package,
+    part: str,
+    number: int,
+    edges: Counter[str],
+) -> bool:
     """Add a slide, and return whether it has comments, which are left out."""
     root = package.tree(part)
     name = f"slide {number}"
@@ -72,7 +87,7 @@ def _add_slide(built: TextBuilder, package: Package, part: str, number: int) -> 
         name = f"slide {number} (hidden)"
     built.place(name)
     built.end_headings()
-    shapes = list(_shapes(root))
+    shapes = [shape for shape in _shapes(root) if _is_read(shape, edges)]
     shapes.sort(key=lambda shape: not _is_title(shape))
     relationships = package.relationships(part)
     for shape in shapes:
@@ -105,6 +120,16 @@ def _placeholder(shape: Element) -> str:
 
 def _is_title(shape: Element) -> bool:
     return local_name(shape) == "sp" and _placeholder(shape) in _TITLES
+
+
+def _is_read(shape: Element, edges: Counter[str]) -> bool:
+    """Whether a shape is read: no number of a slide, and each footer once."""
+    kind = "" if local_name(shape) == "tbl" else _placeholder(shape)
+    if kind in _EDGES:
+        text = " ".join(paragraphs_of(shape.find("{*}txBody")))
+        edges[text] += bool(text)
+        return edges[text] <= 1
+    return kind != _NUMBER
 
 
 def _add_shape(built: TextBuilder, shape: Element) -> None:
