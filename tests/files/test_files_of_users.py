@@ -268,6 +268,11 @@ CASES: dict[str, Case] = {
         ["Founders | - Anne Reed - Bob Hale", "Toll | 12"],
         [],
     ),
+    "saved.html": (
+        "<meta charset=gb2312><p>\u8c37\u6b4c\u7684\u7cfb\u7edf\u3002</p>",
+        ["\u8c37\u6b4c\u7684\u7cfb\u7edf\u3002"],
+        [],
+    ),
     "menu.html": (
         "<p><a>Docs</a><a>Blog</a> and <a>m</a>ore</p><svg></svg>",
         ["Docs Blog and more"],

@@ -189,9 +189,10 @@ class _Tree:
 
 
 def _decoded(data: bytes) -> str:
-    """Decode a page by its byte order mark, else by its declared encoding.
+    """Decode a page by its byte order mark, else as UTF-8 if it is that.
 
-    Without either, it is UTF-8 or Windows-1252.
+    Else by its declared encoding, or Windows-1252. What is valid UTF-8 is nothing else,
+    although a page that was saved as UTF-8 may still declare another encoding.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
@@ -200,14 +201,15 @@ def _decoded(data: bytes) -> str:
         raise ValueError(
             f"got binary data (a zero byte at {data.index(0)}); expected HTML"
         )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
     named = _META.search(data[:_META_WITHIN])
     encoding = named[1].decode("ascii", "replace") if named else ""
     if _ENCODING.fullmatch(encoding) and not _WINDOWS.fullmatch(encoding):
         return data.decode(encoding, "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("windows-1252", "replace")
+    return data.decode("windows-1252", "replace")
 
 
 class _HtmlText:
