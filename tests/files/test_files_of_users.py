@@ -645,6 +645,15 @@ def test_an_invoice_without_borders_has_rows(drawn_pdf: DrawnPdf) -> None:
     assert "|Flour 12 9.50|Oil 40 3.20|Rope 7 1.10|" in shown
 
 
+def test_a_cell_of_several_lines_is_read_to_its_end(drawn_pdf: DrawnPdf) -> None:
+    page = [(72, 700, "Item"), (150, 700, "Goods"), (400, 700, "Marks")]
+    page += [(72, 680, "A-1"), (150, 680, "Flour of the best kind, hal-")]
+    page += [(400, 680, "1,250.00"), (150, 668, "lowed at Riga in May")]
+    page += [(72, 650, "A-2"), (150, 650, "Oil"), (400, 650, "40.00")]
+    shown = drawn_results(drawn_pdf, page)
+    assert "|A-1 Flour of the best kind, hallowed at Riga in May 1,250.00|" in shown
+
+
 def test_a_letter_with_its_sender_at_the_edge(drawn_pdf: DrawnPdf) -> None:
     pages = []
     for month in ("May", "June", "July"):

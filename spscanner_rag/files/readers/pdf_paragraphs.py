@@ -8,7 +8,7 @@ from statistics import median
 
 from spscanner_rag.files.readers.pdf_columns import reading_order
 from spscanner_rag.files.readers.pdf_line_numbers import without_line_numbers
-from spscanner_rag.files.readers.pdf_lines import Line, Strip, lines_of
+from spscanner_rag.files.readers.pdf_lines import Line, Strip, line_of, lines_of
 
 TEXT = "text"
 ROW = "row"  # of a table, or another line with a wide gap
@@ -169,7 +169,24 @@ def _rows_and_text(lines: list[Line]) -> list[Paragraph]:
             rows = []
             running.append(line)
     _mark_head(rows)
+    for paragraph in paragraphs:
+        if paragraph.kind in (ROW, HEAD) and len(paragraph.lines) > 1:
+            paragraph.lines = _by_cells(paragraph.lines)
     return paragraphs + _text_paragraphs(running)
+
+
+def _by_cells(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a row, cell by cell, so that each cell is read to its end.
+
+    Further lines continue the cell whose beginning is nearest to theirs.
+    """
+    cells = lines[0].cells
+    strips: list[list[Strip]] = [[cell] for cell in cells]
+    for line in lines[1:]:
+        for strip in line.strips:
+            distances = [abs(cell.left - strip.left) for cell in cells]
+            strips[distances.index(min(distances))].append(strip)
+    return [line_of([strip]) for cell in strips for strip in cell]
 
 
 def _is_stretched(before: Line | None, line: Line) -> bool:
