@@ -624,6 +624,11 @@ def test_headings_of_tagged_markdown_are_headings() -> None:
     page = "<h1>Mill</h1>\n\n## Fees {#fees}\n\nHe pays.\n"
     document = read_bytes("a.md", page.encode())
     assert document.headings(document.text.index("He pays")) == ("Mill", "Fees")
+    hidden = (
+        "<!-- <h1>Draft</h1> -->\n<script>\nx = '<h2>Code</h2>'\n</script>\n\nRain."
+    )
+    document = read_bytes("a.md", hidden.encode())
+    assert document.headings(document.text.index("Rain")) == ()
 
 
 def lines(left: float, top: float, *texts: str) -> list[tuple[Any, ...]]:

@@ -11,7 +11,8 @@ _ITEMS = frozenset("li p dt dd summary figcaption caption".split())
 _TABLE = "table"
 _ROW = "tr"
 _BLOCK_TAG = re.compile(
-    rf"<(?P<closes>/?)(?P<name>h[1-6]|{_TABLE}|{_ROW}|{'|'.join(sorted(_ITEMS))})\b"
+    r"(?P<hidden><!--|<(?P<element>script|style)\b[^<>]*>)"
+    rf"|<(?P<closes>/?)(?P<name>h[1-6]|{_TABLE}|{_ROW}|{'|'.join(sorted(_ITEMS))})\b"
     r"[^<>]*>",
     re.IGNORECASE,
 )
@@ -50,7 +51,15 @@ class HtmlBlocks:
     def between(self, start: int, end: int) -> Iterator[Block]:
         """Yield the blocks of a stretch of HTML, in order and disjoint."""
         opened: _Open | None = None
+        seen_from = start  # before it is a comment or a script
         for tag in _BLOCK_TAG.finditer(self._text, start, end):
+            if tag.start() < seen_from:
+                continue
+            if tag["hidden"]:
+                closing = f"</{tag['element']}" if tag["element"] else "-->"
+                stop = self._text.find(closing, tag.end(), end)
+                seen_from = stop if stop >= 0 else end
+                continue
             name = tag["name"].lower()
             is_in_row = opened is not None and opened.name == _ROW
             if is_in_row and name not in (_ROW, _TABLE):
