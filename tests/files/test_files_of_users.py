@@ -250,6 +250,12 @@ CASES: dict[str, Case] = {
         ["Keep it dry", "Oil it", "| Ship | Toll", "| Heron | 12"],
         ["Mill"],
     ),
+    "badges.md": (
+        "[![build](https://a.org/b.svg)](https://a.org)\n[![docs](https://a.org/d.svg)]"
+        "(https://a.org/d)\n\nIt rained.\n",
+        ["It rained."],
+        ["[! ["],
+    ),
     "quotation.md": (
         "> The rent is\n> due. Pay it.\n\n---\n\nIt rained.\n",
         ["The rent is due.", "Pay it.", "It rained."],
