@@ -627,7 +627,7 @@ def test_formulas_without_their_values_are_named() -> None:
 
 
 def test_headings_of_tagged_markdown_are_headings() -> None:
-    page = "<h1>Mill</h1>\n\n## Fees {#fees}\n\nHe pays.\n"
+    page = "<h1>Mill</h1>\n\n## [Fees](#a) ![](b.svg) {#fees}\n\nHe pays.\n"
     document = read_bytes("a.md", page.encode())
     assert document.headings(document.text.index("He pays")) == ("Mill", "Fees")
     hidden = (

@@ -18,6 +18,7 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 _HEADING_MARKS = re.compile(
     r"^#{1,6}[ \t]+|[ \t]+(?:#+|=+|-+)$|^#+$|[ \t]+\{[#.][^{}]{1,80}\}(?=$|[ \t]+#+$)"
 )
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}(?:\s[^()]{0,300})?\)")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
@@ -80,7 +81,21 @@ def _place(block: Block) -> tuple[int, bool]:
 def _title_without_markup(text: str, heading: Block, markup: Sequence[Block]) -> str:
     marked = shown(text, heading.start, heading.end, markup)
     title = _HEADING_MARKS.sub("", " ".join(marked.split()))
-    return title or heading.title
+    return _without_links(title) or heading.title
+
+
+def _without_links(title: str) -> str:
+    """A title with the words of links and pictures alone.
+
+    Examples
+    --------
+    >>> _without_links("Mill [![build](b.svg)](https://a.org) and [rent](#rent)")
+    'Mill build and rent'
+    """
+    if "](" not in title:
+        return title
+    without_pictures = _LINK.sub(r"\1", title)
+    return " ".join(_LINK.sub(r"\1", without_pictures).split())
 
 
 class _Lines:
@@ -103,6 +118,7 @@ class _Lines:
                 case "heading_open":
                     level = int(token.tag[1:])
                     title = " ".join(tokens[number + 1].content.split())
+                    title = _without_links(title)
                     yield Block(*span, "heading", level=level, title=title)
                 case "html_block":
                     yield from html_blocks.between(*span)
