@@ -118,6 +118,18 @@ class WrittenForm(NamedTuple):
     replaces: bool  # the words within the stretch, else it is a further word
 
 
+class WrittenDate(NamedTuple):
+    """A date in a text, as "1811-03-04" or "1811-03".
+
+    For 4/3/1811 there are two readings; the one that is impossible is "".
+    """
+
+    start: int
+    end: int
+    day_first: str
+    month_first: str
+
+
 def depends_on_language(text: str) -> bool:
     """True if a text has numbers that other languages than English read otherwise.
 
@@ -199,7 +211,7 @@ def _written_forms(text: str, comma_is_decimal: bool) -> Iterator[WrittenForm]:
         yield WrittenForm(*match.span(amount), match[amount], True)
         yield WrittenForm(*match.span(measure), match[measure], True)
     if _FOUR_DIGITS.search(text):  # a year
-        yield from _dates(text)
+        yield from _forms_of_dates(text)
 
 
 def _value(number: str, magnitude: str, comma_is_decimal: bool) -> str:
@@ -217,7 +229,14 @@ def _value(number: str, magnitude: str, comma_is_decimal: bool) -> str:
     return digits if is_whole and len(digits) <= _MOST_DIGITS else ""
 
 
-def _dates(text: str) -> Iterator[WrittenForm]:
+def dates_of(text: str) -> Iterator[WrittenDate]:
+    """The dates of a text that have a year and a month, in no particular order.
+
+    Examples
+    --------
+    >>> [date.day_first for date in dates_of("From 4 March 1811 to 5/3/1811")]
+    ['1811-03-04', '1811-03-05']
+    """
     date_ends: set[int] = set()  # ends of dates, since "4 March 1811" also has a month
     for pattern in _DATES:
         for match in pattern.finditer(text):
@@ -228,21 +247,29 @@ def _dates(text: str) -> Iterator[WrittenForm]:
             name = groups.get("name")
             month = _MONTH_OF[name.lower()] if name else int(groups["month"])
             day = int(groups.get("day") or 0)
-            yield from _forms_of_date(match, int(groups["year"]), month, day)
+            date = _digits_of_date(int(groups["year"]), month, day)
+            if date:
+                yield WrittenDate(*match.span(), date, date)
     for match in _SLASHED.finditer(text):
         first, second, year = int(match[1]), int(match[3]), int(match[4])
-        readings = {(first, second), (second, first)}  # month and day, or the reverse
-        for month, day in sorted(readings):
-            yield from _forms_of_date(match, year, month, day)
+        day_first = _digits_of_date(year, second, first)
+        month_first = _digits_of_date(year, first, second)
+        if day_first or month_first:
+            yield WrittenDate(*match.span(), day_first, month_first)
 
 
-def _forms_of_date(
-    match: re.Match[str], year: int, month: int, day: int
-) -> Iterator[WrittenForm]:
-    """The forms of a date, which has no day if that is 0."""
+def _forms_of_dates(text: str) -> Iterator[WrittenForm]:
+    for date in dates_of(text):
+        readings = {date.day_first, date.month_first} - {""}
+        for reading in sorted(readings):
+            if len(reading) > len("1811-03"):
+                yield WrittenForm(date.start, date.end, reading, False)
+            yield WrittenForm(date.start, date.end, reading[: len("1811-03")], False)
+
+
+def _digits_of_date(year: int, month: int, day: int) -> str:
+    """A date as "1811-03-04" or, if the day is 0, "1811-03"; "" if there is none."""
     if not (1 <= month <= 12 and 0 <= day <= 31):
-        return
-    if day:
-        word = f"{year:04}-{month:02}-{day:02}"
-        yield WrittenForm(*match.span(), word, False)
-    yield WrittenForm(*match.span(), f"{year:04}-{month:02}", False)
+        return ""
+    digits = f"{year:04}-{month:02}"
+    return f"{digits}-{day:02}" if day else digits

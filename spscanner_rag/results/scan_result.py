@@ -306,7 +306,7 @@ class ScanResult:
         if count_tokens is None:
             count_tokens = self.count_tokens
         counter = budget_counter(selection.max_tokens, count_tokens, "this result")
-        return self._selector.passages(picks, selection, counter)
+        return self._selector(owners).passages(picks, selection, counter)
 
     def picks(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
@@ -320,10 +320,9 @@ class ScanResult:
             return np.zeros(0, np.int64)
         if selection.keep is not None and self.keep_scale is None:
             raise ValueError(NO_KEEP_SCALE)
-        return self._selector.picks(selection, owners)
+        return self._selector(owners).picks(selection)
 
-    @property
-    def _selector(self) -> SentenceSelector:
+    def _selector(self, owners: NDArray[np.integer[Any]] | None) -> SentenceSelector:
         relative = None
         if self.keep_scale is not None:
             relative = self.relative_scores
@@ -338,6 +337,7 @@ class ScanResult:
             relative,
             self.keep_scale,
             self.shows_relative,
+            owners,
         )
 
     def may_answer(self, least_probability: float | None) -> bool:

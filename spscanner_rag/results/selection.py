@@ -21,6 +21,8 @@ from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
 
+Prefer = Literal["newest"]
+
 AlwaysKeep = Sequence[str] | Callable[[str], bool]
 """Regular expressions, or a function of a sentence."""
 
@@ -72,6 +74,10 @@ def _is_order(value: object) -> bool:
     return isinstance(value, str) and value in get_args(Order)
 
 
+def _is_preference(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value in get_args(Prefer))
+
+
 def _can_keep(always_keep: object) -> bool:
     if not isinstance(always_keep, Sequence) or isinstance(always_keep, str):
         return always_keep is None or callable(always_keep)
@@ -97,6 +103,11 @@ class RuleArguments(TypedDict, total=False):
     """How much is kept of what ``top_k`` allows: "strict" few sentences that are surely
     right, "balanced" the best balance, "generous" most of the right ones. It cuts at
     `ScanResult.relative_scores`, and nothing may be left."""
+
+    prefer: Prefer | None
+    """What comes first among sentences of nearly equal relevance: "newest" those of the
+    latest date, and of one date the later ones, as for a fact that changed. See
+    `spscanner_rag.results.recency`."""
 
     require_answer: float | None
     """The lowest probability that the text answers the query, from 0 to 1, at which
@@ -127,6 +138,13 @@ class SelectionRules:
         choices=get_args(Keep),
         is_valid=is_keep,
         expected='"strict", "balanced" or "generous", or None for no preset',
+    )
+    prefer: Prefer | None = selection_option(
+        None,
+        "newest: of sentences of nearly equal relevance, the newest comes first.",
+        choices=get_args(Prefer),
+        is_valid=_is_preference,
+        expected='"newest", or None for the best first',
     )
     require_answer: float | None = selection_option(
         None,

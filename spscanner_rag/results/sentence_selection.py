@@ -1,7 +1,8 @@
 """Select the best sentences of a text, and make passages of them."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,14 @@ from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.neighbours import Blocks, runs_of, with_neighbours
 from spscanner_rag.results.passages import Located, Passage, shown_text
 from spscanner_rag.results.ranking import rank
+from spscanner_rag.results.recency import newest_first, recency_of
 from spscanner_rag.results.selection import Order, Selection
 from spscanner_rag.results.token_budget import TokenBudget
 from spscanner_rag.text.keep_scale import Keep, KeepScale
 from spscanner_rag.text.token_counts import CountTokens
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SentenceSelector:
     """Selects among the scored sentences of one text.
 
@@ -34,23 +36,22 @@ class SentenceSelector:
     relative: NDArray[np.float64] | None = None  # (n,) scores to cut at
     keep_scale: KeepScale | None = None
     shows_relative: bool = False
+    owners: NDArray[np.integer[Any]] | None = None  # (n,) each sentence's document
 
-    def picks(
-        self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
-    ) -> NDArray[np.int64]:
+    def picks(self, selection: Selection) -> NDArray[np.int64]:
         """Indices of the selected sentences, in the order of selecting: (picks,).
 
-        The budget does not apply yet. ``owners``, (n,), has the index of each
-        sentence's text, for ``selection.top_k_per_text``.
+        The budget does not apply yet.
         """
-        picks = self._best(selection, owners)
+        picks = self._best(selection)
         if selection.always_keep is None:
             return picks
         matching = []
         for number, sentence in enumerate(self._sentence_texts()):
             if selection.keeps(sentence):
                 matching.append(number)
-        first = np.array(matching, np.int64)[rank(self.logits[matching])]
+        ranked = self._ranked(selection)
+        first = ranked[np.isin(ranked, matching)]
         return np.concatenate([first, picks[~np.isin(picks, first)]])
 
     def passages(
@@ -67,19 +68,28 @@ class SentenceSelector:
             sentences = with_neighbours(picks, selection.context, self.blocks)
         else:
             sentences = self._within_budget(
-                picks, selection.context, selection.max_tokens, count_tokens
+                picks, selection, selection.max_tokens, count_tokens
             )
-        return self._as_passages(sentences, selection.order, selection.merge)
+        return self._as_passages(sentences, selection)
 
-    def _best(
-        self, selection: Selection, owners: NDArray[np.integer[Any]] | None
-    ) -> NDArray[np.int64]:
-        """The sentences that the scores select, in the order of selecting: (picks,)."""
+    def _ranked(self, selection: Selection) -> NDArray[np.int64]:
+        """All sentences, the best or, of nearly equal ones, the preferred first."""
         ranked = rank(self.logits)
-        if owners is not None and selection.top_k_per_text is not None:
-            ranked = _best_of_each_text(ranked, owners, selection.top_k_per_text)
-        scores = self.scores[ranked]
-        limit = selection.limit(len(self.logits), scores)
+        if selection.prefer is None:
+            return ranked
+        return newest_first(ranked, self.logits, self._recency)
+
+    @cached_property
+    def _recency(self) -> NDArray[np.int64]:
+        return recency_of(self.text, self.starts, self.owners)
+
+    def _best(self, selection: Selection) -> NDArray[np.int64]:
+        """The sentences that the scores select, in the order of selecting: (picks,)."""
+        ranked = self._ranked(selection)
+        if self.owners is not None and selection.top_k_per_text is not None:
+            ranked = _best_of_each_text(ranked, self.owners, selection.top_k_per_text)
+        falling_scores = np.sort(self.scores[ranked])[::-1]
+        limit = selection.limit(len(self.logits), falling_scores)
         if selection.keep is not None:
             ranked = ranked[self._kept_by(selection.keep)[ranked]]
         if selection.threshold is not None:
@@ -120,7 +130,7 @@ class SentenceSelector:
     def _within_budget(
         self,
         picks: NDArray[np.int64],
-        context: int,
+        selection: Selection,
         max_tokens: int,
         count_tokens: CountTokens,
     ) -> list[int]:
@@ -128,12 +138,14 @@ class SentenceSelector:
         budget = TokenBudget(
             self._shown, self.starts, self.ends, self.blocks, max_tokens, count_tokens
         )
-        budget.fill(picks.tolist(), context)
+        budget.fill(picks.tolist(), selection.context)
         return budget.shrink(
-            lambda sentences: self._most_tokens(sentences, count_tokens)
+            lambda sentences: self._most_tokens(sentences, selection, count_tokens)
         )
 
-    def _most_tokens(self, sentences: list[int], count_tokens: CountTokens) -> int:
+    def _most_tokens(
+        self, sentences: list[int], selection: Selection, count_tokens: CountTokens
+    ) -> int:
         """The largest token count of all forms that a caller can ask for.
 
         So all forms select the same sentences.
@@ -141,26 +153,28 @@ class SentenceSelector:
         joined = set()
         apart = []
         for merge in (False, True):
-            for order in ("document", "score"):
-                passages = self._as_passages(sentences, order, merge)
+            for order in get_args(Order):
+                form = replace(selection, merge=merge, order=order)
+                passages = self._as_passages(sentences, form)
                 texts = [passage.text for passage in passages]
                 joined.add("\n".join(texts))
             apart.append(sum(map(count_tokens, texts)))
         return max(*map(count_tokens, joined), *apart)
 
     def _as_passages(
-        self, sentences: list[int], order: Order, merge: bool
+        self, sentences: list[int], selection: Selection
     ) -> tuple[Passage, ...]:
         """Sentences, ascending, as passages.
 
-        With ``merge``, there is one passage for each run of neighbours.
+        With ``selection.merge``, there is one passage for each run of neighbours.
         """
-        if merge:
+        if selection.merge:
             runs = runs_of(sentences, self.blocks)
         else:
             runs = [(number, number) for number in sentences]
-        if order == "score":
-            runs.sort(key=lambda run: -float(self.logits[run[0] : run[1] + 1].max()))
+        if selection.order == "score":
+            place = np.argsort(self._ranked(selection))  # of each sentence
+            runs.sort(key=lambda run: int(place[run[0] : run[1] + 1].min()))
         return tuple(self._passage(first, last) for first, last in runs)
 
     def _passage(self, first: int, last: int) -> Passage:

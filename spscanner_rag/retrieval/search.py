@@ -192,8 +192,6 @@ class SentenceSearch:
         pieces = pieces_of_hits(scored.texts, hits)
         if self.return_nodes == "pruned":
             pieces = [piece for piece in pieces if piece.spans]
-        if selection.order == "score":
-            pieces.sort(key=lambda piece: -piece.best.logit)
         return pieces
 
     def _add_pruned(

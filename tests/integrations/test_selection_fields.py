@@ -35,6 +35,7 @@ VALUES: dict[str, Any] = {
     "top_k_per_text": 4,
     "always_keep": ["1911"],
     "keep": "strict",
+    "prefer": "newest",
     "require_answer": 0.75,
 }
 """A value of each option that is not its default."""
