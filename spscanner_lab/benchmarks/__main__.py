@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from spscanner_lab.benchmarks import (
+    changed_facts,
     corpus,
     house,
     import_time,
@@ -24,6 +25,7 @@ MODULES = (
     speed,
     later_questions,
     presets,
+    changed_facts,
     rerankers,
     long_documents,
     import_time,

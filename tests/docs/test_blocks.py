@@ -29,6 +29,7 @@ PRINTED = {
         "read_tool_result(",
         "I read: [log:11-40]",
     ],
+    "docs/memory.md": ["user: The practice rang", "Ann: The practice rang"],
     "examples/skill/SKILL.md": ["was taken up lifeless"],
 }
 """Text that a page's blocks must print."""
@@ -45,6 +46,8 @@ NEEDED = {
     "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
     "docs/llama-index.md": ["llama_index.core"],
     "docs/performance.md": ["numba"],
+    "docs/memory.md": ["mcp", "langgraph", "llama_index.core"],
+    "docs/providers/haystack/spscanner.md": ["haystack"],
     "docs/providers/langchain/provider.mdx": ["langchain_core"],
     "docs/providers/langchain/retriever.mdx": ["langchain_core"],
 }
