@@ -24,8 +24,8 @@ ENDED_EARLY = 3  # exit code when the language model cannot be asked again
 @grouped
 def evaluate(
     data: list[Path] = argument(
-        "Question files (.jsonl, .jsonl.gz), one document per line; or a BEIR or Chroma"
-        " folder.",
+        "Question files (.jsonl, .jsonl.gz), one document per line, ACL-Verbatim's or"
+        " HotpotQA's (.json); or a BEIR or Chroma folder.",
         "DATA...",
     ),
     out: Path = option(..., "Folder for the results."),

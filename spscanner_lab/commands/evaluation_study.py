@@ -11,8 +11,9 @@ from spscanner_lab.evaluation.judged_study import judged_study_of
 from spscanner_lab.evaluation.plan import EvaluationPlan
 from spscanner_lab.evaluation.study import Study, corpus_study_of, study_of
 from spscanner_lab.evidence.chunking import is_chunking, read_chunking
+from spscanner_lab.evidence.data_files import read_data_files
 from spscanner_lab.evidence.data_lines import DataError
-from spscanner_lab.evidence.questions import Document, read_documents
+from spscanner_lab.evidence.questions import Document
 from spscanner_lab.evidence.sampling import is_held_out
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.baselines.settings import Setting
@@ -101,7 +102,7 @@ def _documents(
     on_bad = errors.append if options.skip_bad else None
     held_out = options.held_out or []
     documents = []
-    for document in read_documents(data, on_bad, distinct=True):
+    for document in read_data_files(data, on_bad):
         if document.source not in held_out or is_held_out(document.doc_id):
             documents.append(document)
     for error in errors[:_MOST_TOLD]:

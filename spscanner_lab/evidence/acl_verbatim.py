@@ -16,6 +16,16 @@ from spscanner_rag.system.strict_json import parse_object
 SOURCE = "acl_verbatim"
 
 
+def is_acl_verbatim(path: Path) -> bool:
+    """Whether the first line of a file is a query with results."""
+    try:
+        for _, line in numbered_lines(path):
+            return {"query", "results"} <= parse_object(line).keys()
+    except ValueError:  # no such line: others say what is wrong with it
+        return False
+    return False
+
+
 def read_acl_verbatim(path: Path) -> list[Document]:
     """Read the pairs of query and chunk, each as a document with one question.
 
