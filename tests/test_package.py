@@ -386,6 +386,24 @@ def test_install_lines_name_extras_that_exist() -> None:
     assert {"llama-index", "langchain", "baselines", "cuda"} <= named <= set(extras())
 
 
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+    yaml = pytest.importorskip("yaml")
+    path = REPOSITORY / "docs" / "providers" / "conda-forge" / "recipe.yaml"
+    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == spscanner_rag.__version__
+    asked = {}
+    for line in recipe["requirements"]["run"]:
+        name, _, versions = line.partition(" ")
+        distribution = "torch" if name == "pytorch" else canonicalize_name(name)
+        asked[distribution] = set(versions.split(","))
+    assert asked.pop("python") == {">=${{ python_min }}"}
+    expected = {}
+    for requirement in extras()[""]:
+        specifiers = {str(each) for each in requirement.specifier}
+        expected[canonicalize_name(requirement.name)] = specifiers
+    assert asked == expected
+
+
 PAGES = [
     *(
         REPOSITORY / name

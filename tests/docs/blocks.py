@@ -19,6 +19,7 @@ PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *sorted((REPOSITORY / "docs" / "providers").rglob("*.mdx")),
+    REPOSITORY / "docs" / "providers" / "haystack" / "spscanner.md",
     REPOSITORY / "examples" / "skill" / "SKILL.md",
 ]
 
@@ -86,11 +87,11 @@ def blocks_of(text: str, page: str) -> list[Block]:
         ):
             raise ValueError(f"{page}:{line}: unknown mark {key}: {value}")
         if match["language"] not in (
-            LANGUAGES | {"bash"} if page.endswith(".mdx") else LANGUAGES
+            LANGUAGES | {"bash"} if "/providers/" in page else LANGUAGES
         ):
             raise ValueError(f"{page}:{line}: unknown language {match['language']!r}")
         not_run, file = (value if key == name else "" for name in ("runs", "file"))
-        if match["language"] == "bash" and page.endswith(".mdx"):
+        if match["language"] == "bash" and "/providers/" in page:
             not_run = "network"
         if (
             match["language"] == "text"

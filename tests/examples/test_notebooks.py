@@ -13,6 +13,9 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ANSWER = "She ran aground only once, in 1899"
+SWAPS = {"langchain", "llama_index"}
+"""Notebooks that put the scanner in the place of another retriever."""
+
 NOTEBOOKS = sorted((REPOSITORY / "examples" / "notebooks").glob("*.ipynb"))
 
 
@@ -75,7 +78,12 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     ):
         # Nearly equal scores may change places on another processor.
         assert (ran[0], len(ran)) == (kept[0], len(kept))
-    outputs = [output for cell in code for output in cell["outputs"]]
+    if notebook.stem in SWAPS:
+        check_swap([output for cell in code for output in cell["outputs"]])
+
+
+def check_swap(outputs: list[dict[str, Any]]) -> None:
+    """The scanner finds the answer in place of another retriever."""
     _before, after = [
         "".join(output["text"]) for output in outputs if output.get("name") == "stdout"
     ]
