@@ -88,8 +88,9 @@ def _is_after_run_in(text: str, before: int, start: int) -> bool:
 
 def _ends_leader(text: str, start: int) -> bool:
     """True for the number of a page at a line's end, after dots that lead to it."""
-    has_dots = _LEADER.search(text, max(0, start - _LONGEST_LEADER), start) is not None
-    return has_dots and _PAGE.match(text, start) is not None
+    if _PAGE.match(text, start) is None:
+        return False
+    return _LEADER.search(text, max(0, start - _LONGEST_LEADER), start) is not None
 
 
 def _tells_who_says(text: str, start: int) -> bool:

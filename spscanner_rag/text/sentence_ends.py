@@ -113,8 +113,8 @@ _LABEL = re.compile(
 )
 _SHORT = re.compile(r"(?:\b\w{1,3}|str|Str)\.[ \xa0]{1,2}\Z")
 _REACH = 16  # maximum length of a label before a number, in characters
-_PICTURE = re.compile(r"(?<![^\s\[(])!(?=\[)")  # in Markdown, also in a link
-_REFERENCE = re.compile(r"(?<=[A-Z\d])\.(?=[A-Z]{1,8}\.?\d)")  # "14.CAT.OP.029"
+_PICTURE = re.compile(r"!(?=\[)(?<![^\s\[(]!)")  # in Markdown, also in a link
+_REFERENCE = re.compile(r"\.(?=[A-Z]{1,8}\.?\d)(?<=[A-Z\d]\.)")  # "14.CAT.OP.029"
 _ELLIPSIS = re.compile(rf"…(?={CLOSING}\s+{OPENING}{CAPITAL})")
 
 # Abbreviations that ``sentencex`` lacks. German: of statutes and courts (Kirchner,

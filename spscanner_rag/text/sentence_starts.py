@@ -203,6 +203,8 @@ def _starts_of_aligned_lines(text: str) -> Iterator[int]:
     At least three lines in a row have a gap, and half of them a digit, which columns of
     prose have not.
     """
+    if _GAP.search(text) is None:
+        return
     lines = list(_LINE.finditer(text))
     has_gaps = groupby(lines, key=lambda line: _GAP.search(line[0]) is not None)
     after_table = False
