@@ -59,6 +59,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "top_n": 7,
         "threshold": 0.25,
         "keep": None,
+        "prefer": "newest",
         "require_answer": None,
         "max_tokens": 100,
         "prompt": None,
