@@ -6,8 +6,8 @@ _LONGEST = 300  # characters of a path that people write
 # those that `spscanner_rag.files` reads, and a few more
 _ENDING = re.compile(
     r"\.(?:csv|docx?|eml|epub|geojson|htm|html|ipynb|jsonl?|log|ltx|markdown|md|mdx|msg"
-    r"|ndjson|odp|ods|odt|ott|pdf|pp[st]x|pptm|ppt|rst|rtf|srt|tex|text|toml|tsv|txt"
-    r"|vtt|xhtml|xls[bmx]?|xml|ya?ml)",
+    r"|ndjson|nxml|odp|ods|odt|ott|pdf|pp[st]x|pptm|ppt|rss|rst|rtf|srt|tex|text|toml"
+    r"|tsv|txt|vtt|xhtml|xls[bmx]?|xml|ya?ml)",
     re.IGNORECASE,
 )
 
