@@ -64,8 +64,8 @@ class EvaluationOptions:
     aggregation: str = option(
         "max",
         "With --corpus or BEIR: how the scores of units become a document's: FirstP,"
-        " LongP, MaxP, SumP; max, mean, mean_top, sum, logsumexp, first, or long"
-        " (--unit document).",
+        " LongP, MaxP, SumP; FirstP-512, LongP-1536 (the first tokens); max, mean,"
+        " mean_top, sum, logsumexp, first, or long (--unit document).",
     )
     split: str = option("test", "With BEIR: the judgements to use, qrels/SPLIT.tsv.")
     answers: str | None = option(

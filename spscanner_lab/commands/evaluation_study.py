@@ -74,7 +74,7 @@ def _plan(
         characters=options.document_characters,
         cutoffs=options.measured,
         aggregation=form.aggregation,
-        reads_whole=form.reads_whole,
+        unit=form.unit,
         exact=is_exact,
     )
 

@@ -2,6 +2,7 @@
 
 The forms are those of Dai and Callan (2019) and of surveys of long-document retrieval.
 A passage is a unit: a scanner's are sentences, other retrievers' as ``--unit`` says.
+``FirstP-512`` and ``LongP-1536`` are the settings of Xu et al. (2024).
 """
 
 from typing import NamedTuple
@@ -12,21 +13,24 @@ from spscanner_rag.results.document_scores import Aggregation, check_aggregation
 class DocumentForm(NamedTuple):
     """How the scores of a document's units become its score.
 
-    With ``reads_whole``, a document is read as one unit, from its beginning.
+    ``unit`` is what a document is cut into, or None for the units of the command.
     """
 
     aggregation: Aggregation
-    reads_whole: bool = False
+    unit: str | None = None
 
 
 DOCUMENT_FORMS = {
     "FirstP": DocumentForm("first"),
-    "LongP": DocumentForm("long", reads_whole=True),
+    "FirstP-512": DocumentForm("long", "document:512"),
+    "LongP": DocumentForm("long", "document"),
+    "LongP-1536": DocumentForm("long", "document:1536"),
     "MaxP": DocumentForm("max"),
     "SumP": DocumentForm("sum"),
 }
 """The forms by their names: the score of the first passage, of as much of the document
-from its beginning as the retriever's model holds, of the best passage, and the sum."""
+from its beginning as the retriever's model holds, of the best passage, and the sum. A
+number is the tokens that are read from the beginning, as one unit."""
 
 
 def document_form(name: str) -> DocumentForm:
@@ -38,9 +42,9 @@ def document_form(name: str) -> DocumentForm:
     --------
     >>> from spscanner_lab.evaluation.aggregation import document_form
     >>> document_form("LongP")
-    DocumentForm(aggregation='long', reads_whole=True)
+    DocumentForm(aggregation='long', unit='document')
     >>> document_form("mean")
-    DocumentForm(aggregation='mean', reads_whole=False)
+    DocumentForm(aggregation='mean', unit=None)
     """
     if name in DOCUMENT_FORMS:
         return DOCUMENT_FORMS[name]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_lab.evaluation.document_starts import document_starts
 from spscanner_lab.evidence.questions import Document
 from spscanner_rag.baselines.unit_kinds import segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -33,7 +34,7 @@ def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
     """The segmenter for a kind of unit and a scorer.
 
     For "sentence" it is that of the scanner in the scorer, since published scanners
-    differ.
+    differ. "document:N" is the first N tokens of a document as one unit.
 
     Examples
     --------
@@ -44,6 +45,9 @@ def segmenter_for(unit: str, scorer: Scorer | None = None) -> Segmenter:
     """
     if unit == "sentence" and scorer is not None and scorer.segmenter is not None:
         return scorer.segmenter
+    kind, _, tokens = unit.partition(":")
+    if kind == "document" and tokens:
+        return document_starts(int(tokens))
     return segmenter_of(unit)  # type: ignore[arg-type]  # it checks the unit
 
 

@@ -26,8 +26,8 @@ class EvaluationPlan:
         The numbers of units k of the metrics of evidence.
     aggregation : str
         How the scores of units become a document's score.
-    reads_whole : bool
-        Whether each document is read as one unit.
+    unit : str, optional
+        What documents are cut into, whatever the settings say; None for their units.
     exact : bool
         Whether evidence is also measured by characters.
     """
@@ -38,5 +38,5 @@ class EvaluationPlan:
     characters: int | None = None
     cutoffs: Sequence[int] = CUTOFFS
     aggregation: Aggregation = "max"
-    reads_whole: bool = False
+    unit: str | None = None
     exact: bool = False

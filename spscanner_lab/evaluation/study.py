@@ -234,11 +234,11 @@ def corpus_study_of(
 
 
 def settings_in(plan: EvaluationPlan, settings: Sequence[Setting]) -> list[Setting]:
-    """The settings of a plan: all with whole documents, if these are read whole."""
-    if not plan.reads_whole:
+    """The settings of a plan, all with its unit if it has one."""
+    if plan.unit is None:
         return list(settings)
-    with_documents = [replace(setting, unit="document") for setting in settings]
-    return list(dict.fromkeys(with_documents))
+    with_unit = [replace(setting, unit=plan.unit) for setting in settings]
+    return list(dict.fromkeys(with_unit))
 
 
 def runs_on_corpora(
@@ -248,8 +248,8 @@ def runs_on_corpora(
 
     Retrievers that have an index read everything.
     """
-    units = {setting.unit for setting in settings}
-    if plan.aggregation == "long" and units != {"document"}:
+    kinds = {setting.unit.partition(":")[0] for setting in settings}
+    if plan.aggregation == "long" and kinds != {"document"}:
         raise ValueError(
             '--aggregation: got "long" for units that are parts of documents; expected'
             " --unit document, and a retriever that reads them whole"

@@ -1,4 +1,6 @@
-"""The bundled checkpoint's tokenizer as a token counter."""
+"""The bundled checkpoint's tokenizer, and a token counter of it."""
+
+from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.file_names import TOKENIZER
@@ -12,4 +14,9 @@ def bundled_token_counter() -> CountTokens:
 
     No model is loaded.
     """
-    return token_counter(read_tokenizer(locate(None) / TOKENIZER))
+    return token_counter(bundled_tokenizer())
+
+
+def bundled_tokenizer() -> Tokenizer:
+    """Return the bundled checkpoint's tokenizer."""
+    return read_tokenizer(locate(None) / TOKENIZER)

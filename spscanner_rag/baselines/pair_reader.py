@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.tokenization_in_parts import tokenize_in_parts
+from spscanner_rag.text.tokenization_in_parts import first_tokens, tokenize_in_parts
 
 TEMPLATE: Final = "document: {document}; query: {query};"
 """The input for a pair.
@@ -51,7 +51,7 @@ class PairReader:
         ``tokens`` limits the document's.
         """
         if tokens is not None:
-            document = self._start(document, tokens)
+            document = first_tokens(self.tokenizer, document, tokens, _PIECE_CHARACTERS)
         ids = self.ids(TEMPLATE.format(document=document, query=query))
         return TokenSequence(np.append(ids, np.int32(self.end)), np.array([len(ids)]))
 
@@ -59,11 +59,3 @@ class PairReader:
         """Token ids of a text, without special tokens: (tokens,)."""
         pieces = tokenize_in_parts(self.tokenizer, text, _PIECE_CHARACTERS)
         return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
-
-    def _start(self, text: str, tokens: int) -> str:
-        """The beginning of a text, up to the end of the given number of tokens."""
-        for ids, offsets in tokenize_in_parts(self.tokenizer, text, _PIECE_CHARACTERS):
-            if tokens <= len(ids):
-                return text[: offsets[tokens - 1, 1]]
-            tokens -= len(ids)
-        return text

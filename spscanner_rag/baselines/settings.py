@@ -30,9 +30,12 @@ class Setting:
     @property
     def label(self) -> str:
         """The name of the setting in tables, such as "bm25, chunks of 150 words"."""
-        kind, _, words = self.unit.partition(":")
-        units = f", {kind}s of {words} words" if words else f", {kind}s"
-        return self.name if self.unit in ("sentence", "") else self.name + units
+        if self.unit in ("sentence", ""):
+            return self.name
+        kind, _, length = self.unit.partition(":")
+        if kind == "document" and length:
+            return f"{self.name}, first {length} tokens of documents"
+        return self.name + (f", {kind}s of {length} words" if length else f", {kind}s")
 
     @property
     def has_probabilities(self) -> bool:

@@ -73,6 +73,23 @@ def tokenize_in_parts(
         yield ids[:n_tokens], offsets[:n_tokens]
 
 
+def first_tokens(
+    tokenizer: Tokenizer,
+    text: str,
+    tokens: int,
+    part_characters: int = PART_CHARACTERS,
+) -> str:
+    """Return the beginning of a text, up to the end of the given number of tokens.
+
+    A text with fewer tokens is returned as it is. No more is tokenized than that.
+    """
+    for ids, offsets in tokenize_in_parts(tokenizer, text, part_characters):
+        if tokens <= len(ids):
+            return text[: offsets[tokens - 1, 1]]
+        tokens -= len(ids)
+    return text
+
+
 def _can_be_cut(tokenizer: Tokenizer) -> bool:
     """True if words are tokenized one by one, and always alike (no BPE dropout)."""
     if tokenizer.pre_tokenizer is None:
