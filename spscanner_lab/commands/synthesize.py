@@ -56,6 +56,14 @@ def synthesize(
     unit_tokens: int = option(
         20, "For --strategy link: fewest tokens in a unit; 1 for sentences."
     ),
+    question_from: str = option(
+        "parts",
+        "For --strategy link: what the question is written from, parts (both, and their"
+        " connection) or connection (alone, as in the paper).",
+    ),
+    reasons: bool = option(
+        False, "Replies begin with a reason, as in the paper; they cost more."
+    ),
     per_document: int = option(1, "Most sub-documents per document.", lowest=1),
     most: int | None = option(
         None, "Most sub-documents in all; default: no limit.", lowest=1
@@ -102,6 +110,8 @@ def synthesize(
         chunk_units=chunk_units,
         unit_tokens=unit_tokens,
         positions=tuple(_pairs_of_places(positions)),
+        question_from=question_from,  # type: ignore[arg-type]  # checked there
+        reasons=reasons,
         language=language,
         language_probability=language_probability,
         boilerplate=not keep_boilerplate,

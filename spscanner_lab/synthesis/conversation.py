@@ -18,6 +18,11 @@ from spscanner_lab.synthesis.reply_form import (
 
 Values = Mapping[str, Any]
 
+_REASON_FIRST = (
+    "Think step by step first: say on the line REASON how you come to your reply, and"
+    " check that it keeps to what is asked above."
+)
+
 
 class DroppedError(Exception):
     """A sub-document gives no example.
@@ -40,6 +45,9 @@ class Conversation:
         How often a prompt is sent until its reply has the right form.
     malformed : Counter
         What was wrong with replies.
+    reasons : bool
+        Whether a reply begins with a reason, which is not returned. Connections between
+        units are reasons themselves.
 
     Examples
     --------
@@ -56,6 +64,7 @@ class Conversation:
     prompts: Mapping[str, Prompt]
     tries: int = 3
     malformed: Counter[str] = field(default_factory=Counter)
+    reasons: bool = False
 
     def values(
         self,
@@ -70,7 +79,11 @@ class Conversation:
         are useless. `DroppedError` if no reply is in the right form.
         """
         wording = self.prompts[name]
-        closing = f"{wording.closing}\n{form_of_reply(fields)}"
+        closing = wording.closing
+        if self.reasons and name != "link_connections":
+            closing = f"{_REASON_FIRST} {closing}"
+            fields = [Field("reason", "text"), *fields]
+        closing = f"{closing}\n{form_of_reply(fields)}"
         first_prompt = fenced_prompt(wording.instructions, sections, closing)
         prompt = first_prompt
         for attempt in range(1, self.tries + 1):

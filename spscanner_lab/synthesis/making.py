@@ -161,7 +161,9 @@ class _Work:
     def outcome_of(self, sub_document: SubDocument) -> Outcome:
         settings = self.maker.settings
         ask = partial(self.asker.ask, self.model)
-        conversation = Conversation(ask, self.wording, settings.tries)
+        conversation = Conversation(
+            ask, self.wording, settings.tries, reasons=settings.reasons
+        )
         try:
             question = self.maker.make(sub_document, conversation)
         except DroppedError as error:

@@ -23,6 +23,7 @@ SECTION = re.compile(
 _UNIT = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z]{5,}")
 _MOST_LINKS = 5
+_REASON_FIRST = "nothing else:\nREASON: text on one line\n"
 
 
 def model_of(llm: object) -> LanguageModel:
@@ -44,11 +45,18 @@ def model_of(llm: object) -> LanguageModel:
 
 
 def scripted_reply(prompt: str) -> str:
-    """Return the scripted reply to a prompt of this package.
+    """Return the scripted reply to a prompt of this package, with a reason if asked.
 
     ``ValueError`` for any other prompt.
     """
     sections = {title: text for title, _, text in SECTION.findall(prompt)}
+    reply = _reply_to(sections)
+    if _REASON_FIRST in prompt:
+        return f"REASON: These are the words.\n{reply}"
+    return reply
+
+
+def _reply_to(sections: Mapping[str, str]) -> str:
     match sorted(sections):
         case ["CHUNK", "UNITS"]:
             return _links(sections["CHUNK"], _units(sections["UNITS"]))

@@ -5,9 +5,11 @@ from typing import Literal, get_args
 
 Strategy = Literal["link", "chunk", "pair"]
 Position = Literal["start", "middle", "end", "anywhere"]
+QuestionFrom = Literal["parts", "connection"]
 
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 POSITIONS: tuple[str, ...] = get_args(Position)
+QUESTIONS_FROM: tuple[str, ...] = get_args(QuestionFrom)
 
 _AT_LEAST_ONE = (
     "per_document",
@@ -51,6 +53,11 @@ class SynthesisSettings:
         For "chunk" and "pair": sentences of a chunk.
     positions : tuple
         Thirds, or "anywhere", of the two sides of a link, in turn.
+    question_from : str
+        For "link": whether the model writes the question from the two "parts" and their
+        connection, or from the "connection" alone, as in the paper (figure 8).
+    reasons : bool
+        Whether replies begin with a reason, as those of the paper do (appendix B).
     language, language_probability : str, float
         ISO 639-1 code of documents and questions; less probable documents are left out,
         and 0 turns the detector off.
@@ -81,6 +88,8 @@ class SynthesisSettings:
     link_widening: int = 3
     chunk_sentences: int = 20
     positions: tuple[tuple[str, str], ...] = ()
+    question_from: QuestionFrom = "parts"
+    reasons: bool = False
     language: str = "en"
     language_probability: float = 0.8
     boilerplate: bool = True
@@ -92,6 +101,11 @@ class SynthesisSettings:
             raise ValueError(
                 f"strategy: got {self.strategy!r}; expected one of"
                 f" {', '.join(STRATEGIES)}"
+            )
+        if self.question_from not in QUESTIONS_FROM:
+            raise ValueError(
+                f"question_from: got {self.question_from!r}; expected one of"
+                f" {', '.join(QUESTIONS_FROM)}"
             )
         for name in _AT_LEAST_ONE:
             self._check_whole(name, 1)

@@ -92,13 +92,18 @@ class Maker:
             links, layout, len(units), settings.closest_link
         )
         linked = (linked_unit, linked_unit + 1)
-        question = conversation.values(
-            "link_question",
-            {
+        name = "link_question_from_connection"
+        sections = {"CONNECTION": connection}
+        if settings.question_from == "parts":
+            name = "link_question"
+            parts = {
                 "FIRST PART": chunk_text,
                 "SECOND PART": _joined(text, units, linked),
-                "CONNECTION": connection,
-            },
+            }
+            sections = parts | sections
+        question = conversation.values(
+            name,
+            sections,
             [Field("question", "text")],
             lambda values: self._check(values, sub_document),
         )["question"]

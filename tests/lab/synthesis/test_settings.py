@@ -8,6 +8,7 @@ from spscanner_lab.synthesis.settings import SynthesisSettings
 def test_settings_out_of_range() -> None:
     for name, value in (
         ("strategy", "guess"),
+        ("question_from", "nowhere"),
         ("sizes", ()),
         ("weights", (1.0,)),
         ("positions", (("start", "top"),)),

@@ -10,7 +10,7 @@ from spscanner_lab.evidence.questions import read_documents
 from spscanner_lab.synthesis.conversation import Conversation, DroppedError
 from spscanner_lab.synthesis.made_question import MadeQuestion
 from spscanner_lab.synthesis.prompt_files import read_prompts
-from spscanner_lab.synthesis.scripted import scripted_reply
+from spscanner_lab.synthesis.scripted import SECTION, scripted_reply
 from spscanner_lab.synthesis.settings import SynthesisSettings
 from spscanner_lab.synthesis.strategies import Maker
 from spscanner_lab.synthesis.sub_documents import Sentence, SubDocument
@@ -70,6 +70,40 @@ def test_a_pair_s_question_has_a_circumstance_and_no_key_word_of_its_evidence() 
     asked = PROMPTS["pair_question"].instructions
     assert "a circumstance that you invent" in asked
     assert "shares no key word with the sentences that answer it" in asked
+
+
+def test_the_paper_s_question_comes_from_the_connection_alone() -> None:
+    """Figure 8 of the paper; and every reply but the connections has a reason (B)."""
+    prompts: list[str] = []
+
+    def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        return scripted_reply(prompt)
+
+    talk = Conversation(ask, PROMPTS, reasons=True)
+    settings = replace(SETTINGS, question_from="connection", reasons=True)
+    question_made = Maker(settings).make(sub_document(), talk)
+    assert question_made.question == made().question
+    assert question_made.evidence == made().evidence
+    links, question, *labels = prompts
+    assert "REASON" not in links
+    for prompt in (question, *labels):
+        assert "REASON: text on one line" in prompt
+    titles = [title for title, _, _ in SECTION.findall(question)]
+    assert titles == ["CONNECTION"]
+
+
+def test_a_reply_without_its_reason_is_asked_for_again() -> None:
+    talk = Conversation(
+        lambda prompt: scripted_reply(prompt).removeprefix(
+            "REASON: These are the words.\n"
+        ),
+        PROMPTS,
+        reasons=True,
+    )
+    with pytest.raises(DroppedError, match="link_question: the reply lacks a part"):
+        Maker(SETTINGS).make(sub_document(), talk)
+    assert talk.malformed == {"the reply lacks a part": 3}
 
 
 def replying(**replies: str) -> object:
