@@ -3,8 +3,9 @@
 There are three parts. `readings`: our backends and transformers on the same random
 weights, with their shares of the machine's limit. `questions`: complete scanners with
 several questions about a document, and with many short documents. `embedding`: a scan
-compared with all-MiniLM-L6-v2 on the sentences of the same text. The complete scanner
-of size "default" is the bundled one.
+compared with all-MiniLM-L6-v2 on the sentences of the same text, or with other models,
+such as those of the Single-Pass Scanner paper: ``--embedders contriever dragon stella
+--embedded-unit chunk``. The complete scanner of size "default" is the bundled one.
 """
 
 from __future__ import annotations
@@ -99,6 +100,19 @@ def _add_lengths(command: argparse.ArgumentParser) -> None:
         default=100_000,
         help="length of the text to embed and to scan",
     )
+    add(
+        "--embedders",
+        nargs="+",
+        default=["minilm"],
+        metavar="MODEL",
+        help="embedding models to compare, such as the paper's: contriever dragon",
+    )
+    add(
+        "--embedded-unit",
+        default="sentence",
+        help="what they embed; chunk: the paper's chunks of 300 words",
+    )
+    add("--trust-remote-code", action="store_true", help="for gte-qwen2 and others")
 
 
 def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:

@@ -117,37 +117,55 @@ def _question_rows(scanner: Scanner, options: argparse.Namespace) -> dict[str, R
 
 
 def _embedding_rows(scanner: Scanner, options: argparse.Namespace) -> dict[str, Row]:
-    """A scan, and all-MiniLM-L6-v2 on the sentences, both from the plain text."""
-    from spscanner_rag.baselines.embedding_models import encoder_of
-    from spscanner_rag.baselines.embedding_presets import MINILM
-    from spscanner_rag.encoder.embedders import embed_checked
-    from spscanner_rag.text.segmentation import SentenceSegmenter
-
+    """A scan, and embedding models on units, all from the plain text."""
     tokens = options.embedded_tokens
     text = text_of_tokens(tokens)
-    kind = scanner.device.type
-    batch_size = 256 if kind == "cuda" else 32
-    try:
-        encoder = encoder_of(MINILM, device=kind, batch_size=batch_size)
-    except (ImportError, ValueError) as error:
-        return {"embedding": f"not measured: {error}"}
-    if kind == "cuda":
-        encoder.model.to(scanner.dtype)  # on a CPU it stays in float32
-
-    def embed(share: float) -> object:
-        part = text[: round(len(text) * share)]
-        units = SentenceSegmenter().segment(part)
-        sentences = [part[unit.start : unit.end] for unit in units]
-        return embed_checked(encoder.passages, sentences)
 
     def scan(share: float) -> object:
         return scanner.scan(QUESTION, text[: round(len(text) * share)])
 
-    programs: dict[str, Program] = {
-        f"{tokens:,} tokens, scan": scan,
-        f"{tokens:,} tokens, all-MiniLM-L6-v2": embed,
-    }
-    return _timed(scanner, programs, options)
+    programs: dict[str, Program] = {f"{tokens:,} tokens, scan": scan}
+    reasons: dict[str, Row] = {}
+    for name in options.embedders:
+        row_name = f"{tokens:,} tokens, {name}"
+        try:
+            programs[row_name] = _embedding_program(name, text, scanner, options)
+        except (ImportError, OSError, ValueError) as error:
+            reasons[row_name] = f"not measured: {error}"
+    return _timed(scanner, programs, options) | reasons
+
+
+def _embedding_program(
+    name: str, text: str, scanner: Scanner, options: argparse.Namespace
+) -> Program:
+    """Embeds the units of a part of a text by a model of sentence-transformers."""
+    from spscanner_rag.baselines import Dense
+
+    kind = scanner.device.type
+    dense = Dense(
+        name,
+        options.embedded_unit,
+        device=kind,
+        trust_remote_code=options.trust_remote_code,
+    )
+    model = dense.sentence_transformer
+    if model is None:
+        raise ValueError(f"{name!r} is no model of sentence-transformers")
+    if kind == "cuda":
+        model.to(scanner.dtype)  # on a CPU it stays in float32
+    batch_size = 256 if kind == "cuda" else 32
+
+    def embed(share: float) -> object:
+        part = text[: round(len(text) * share)]
+        passages = dense.passages_of(part, dense.units_of(part))
+        return model.encode(
+            passages,
+            batch_size=batch_size,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+
+    return embed
 
 
 def _timed(

@@ -28,6 +28,10 @@ from spscanner_lab.evaluation.question_metrics import (
 from spscanner_lab.evaluation.records import Record, RecordFile
 from spscanner_lab.evaluation.rows import length_bin
 from spscanner_lab.evaluation.setting_run import SettingRun
+from spscanner_lab.evaluation.tokenization_time import (
+    tokenization_seconds,
+    tokenize_of,
+)
 from spscanner_lab.evaluation.work import (
     BATCH_DOCUMENTS,
     CutText,
@@ -99,6 +103,7 @@ class Questioner:
         else:
             self.stage = setting_run.stage
         self._work_counter = work_counter(self.scorer)
+        self._tokenize = tokenize_of(self.scorer)
 
     def ask_all(
         self,
@@ -152,7 +157,8 @@ class Questioner:
         ``right`` is the number of the right one, if there is one.
 
         The queries share the measured time equally; cutting texts and indexing a corpus
-        are not in it.
+        are not in it. "seconds_computing" is the time without tokenizing, of a single
+        document.
         """
         units = corpus.units(self.run.setting.unit, self.scorer)
         memory = PeakMemory()
@@ -177,7 +183,12 @@ class Questioner:
             costs["documents_read"] = len(numbers)
         else:
             scores = units.scores(self.scorer, queries, numbers)
-        costs["seconds"] = (time.perf_counter() - begun) / len(queries)
+        seconds = time.perf_counter() - begun
+        costs["seconds"] = seconds / len(queries)
+        if not self.run.together and self._tokenize is not None:
+            (text,) = _texts(units, numbers)
+            tokenizing = tokenization_seconds(self._tokenize, queries, text)
+            costs["seconds_computing"] = max(0.0, seconds - tokenizing) / len(queries)
         peak = memory.megabytes()
         if peak is not None:
             costs["peak_megabytes"] = peak

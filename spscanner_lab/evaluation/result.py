@@ -84,6 +84,7 @@ class EvaluationResult:
         for k in sorted(few_and_many):
             columns[f"tokens@{k}"] = ("tokens", k)
         columns["seconds"] = ("seconds", None)
+        columns["computing"] = ("seconds_computing", None)
         columns |= WORK_COLUMNS
         columns["peak MB"] = ("peak_megabytes", None)
         return columns

