@@ -21,9 +21,12 @@ from spscanner_lab.in_context.prompt import (
     digits_of,
     draw_codes,
 )
-from spscanner_lab.training.data.passages import PassageColumn, PassageDraw, bm25_scores
+from spscanner_lab.training.data.passages import (
+    PassageColumn,
+    PassageDraw,
+    word_scores,
+)
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.lexical.words import index_words
 
 PUBLISHED = Recipe(
     steps=4082,
@@ -61,16 +64,6 @@ class ColumnBatch(NamedTuple):
     # the documents of each query's column, the right one first
     columns: list[list[int]]
     teacher: list[Sequence[float]]  # a score for each document of a column
-
-
-def word_scores(column: PassageColumn) -> Sequence[float]:
-    """Score a column's passages as a teacher.
-
-    The scores are BM25 among themselves, with the labelled one above the best.
-    """
-    scores = bm25_scores(index_words(column.passages), column.question)
-    scores[0] = scores.max() + 1.0
-    return [float(score) for score in scores]
 
 
 def gate_at(step: int, steps: int, draw: random.Random) -> Gate:

@@ -11,6 +11,8 @@ _CHOICES = {
     "schedule": ("cosine", "linear", "constant"),
     "dtype": ("bfloat16", "float32", "auto"),
     "rerank_unit": ("sentence", "chunk", "passage", "document"),
+    "rerank_from": ("source", "document"),
+    "embedder_loss": ("nt-xent", "kl"),
 }
 _LEAST = {
     1: (
@@ -116,10 +118,19 @@ class Recipe:
     rerank_random: int = 0
     """Passages without the answer, drawn from the nearest by BM25, and how many of
     them are random instead."""
+    rerank_from: str = "source"
+    """Where they are drawn from: all documents of the `"source"`, or the question's own
+    `"document"`."""
+    embedder_loss: str = "nt-xent"
+    """`"nt-xent"` compares with all passages of a step; `"kl"` makes the softmax over a
+    question's passages equal to that of their BM25 scores."""
     source_cap: int = 3000
     source_weights: dict[str, float] | None = None
     """A source of n questions is drawn with weight min(1, n / cap) ^ 0.7 times its
     factor; 0 leaves it out."""
+    stratified: bool = False
+    """Whether every step has each source in proportion to its weight, instead of on
+    average."""
     held_out_sources: tuple[str, ...] = ()
     """Sources whose documents with `int(sha1(doc_id), 16) % 10 == 0` are kept for
     validation, not trained on."""
@@ -176,6 +187,11 @@ class Recipe:
                 f"rerank_random is {self.rerank_random} and rerank_negatives is"
                 f" {self.rerank_negatives}; expected at most as many random ones as"
                 " negatives"
+            )
+        if self.embedder_loss == "kl" and not self.rerank_negatives:
+            raise ValueError(
+                'rerank_negatives is 0 with embedder_loss "kl"; expected at least 1,'
+                " since a question's passages are compared"
             )
         if self.stage == "reranker" and not self.rerank_negatives:
             raise ValueError(

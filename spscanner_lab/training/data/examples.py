@@ -48,7 +48,7 @@ class ExampleSource(QuestionDraw):
         share = self.recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = self.answered(draw) if answered else self.unanswered(draw)
+            drawn = self.answered(draw, number) if answered else self.unanswered(draw)
             if drawn is None:
                 continue
             example = self._cut(drawn, length, draw)

@@ -14,7 +14,7 @@ from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.lexical_scores import PLAIN_MATCH, lexical_scores
 from spscanner_rag.lexical.query_on_words import QueryOnWords
-from spscanner_rag.lexical.words import TextWords
+from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.text.units import Segmenter
 
@@ -43,9 +43,10 @@ class PassageDraw(QuestionDraw):
 
     Number n is the same in every run.
 
-    The passages of all documents of a source are ranked by BM25. A passage with an
-    answer to the question is not a negative, nor is one of a `related` document. Words
-    are counted once, which takes about 4 s for 14 MB.
+    The passages of all documents of a source, or with ``rerank_from = "document"`` of
+    the question's own, are ranked by BM25. A passage with an answer to the question is
+    not a negative, nor is one of a `related` document. Words are counted once, which
+    takes about 4 s for 14 MB.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class PassageDraw(QuestionDraw):
         """
         draw = random.Random(f"{self.recipe.seed}-{number}")
         for _ in range(MAX_DRAWS):
-            drawn = self.answered(draw)
+            drawn = self.answered(draw, number)
             chosen = self._places(drawn, draw)
             if chosen is not None:
                 question = drawn.question.text.strip()
@@ -127,6 +128,8 @@ class PassageDraw(QuestionDraw):
         wanted = self.recipe.rerank_negatives
         negatives = self._hard_negatives(drawn, relevant, draw)
         numbers = self._index[drawn.document][1]
+        if self.recipe.rerank_from == "document":
+            numbers = [drawn.document]
         for _ in range(HARD_CHOICE * wanted):
             if len(negatives) == wanted:
                 break
@@ -156,14 +159,18 @@ class PassageDraw(QuestionDraw):
         return negatives
 
     def _nearest(self, drawn: Drawn) -> Iterator[Place]:
-        """The passages of the source, the best by BM25 first."""
+        """The passages of the source or of the document, the best by BM25 first."""
         index, numbers = self._index[drawn.document]
         units = [len(self._starts[number]) for number in numbers]
         firsts = np.cumsum([0, *units])
         query = index.query_on_words(drawn.question.text)
         scores = lexical_scores(query, PLAIN_MATCH).bm25[0]  # (passages of the source,)
         tried = HARD_CHOICE * _READ_CHOICE * self.recipe.rerank_negatives
-        best = np.argsort(-scores, kind="stable")[:tried]
+        best = np.argsort(-scores, kind="stable")
+        if self.recipe.rerank_from == "document":
+            first, stop = firsts[numbers.index(drawn.document) :][:2]
+            best = best[(first <= best) & (best < stop)]
+        best = best[:tried]
         texts = np.searchsorted(firsts, best, side="right") - 1
         for text, unit in zip(texts, best, strict=True):
             yield numbers[text], int(unit - firsts[text])
@@ -193,3 +200,13 @@ class PassageDraw(QuestionDraw):
 def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
     """BM25 score of each unit among the units of its document: (units,)."""
     return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]
+
+
+def word_scores(column: PassageColumn) -> list[float]:
+    """Score a column's passages as a teacher.
+
+    The scores are BM25 among themselves, with the labelled one above the best.
+    """
+    scores = bm25_scores(index_words(column.passages), column.question)
+    scores[0] = scores.max() + 1.0
+    return [float(score) for score in scores]

@@ -1,6 +1,8 @@
 """Drawing questions from the documents of a training run."""
 
 import random
+from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from spscanner_lab.evidence.questions import Question
@@ -88,9 +90,26 @@ class QuestionDraw:
         documents = {drawn.document for drawn in self._answered[source]}
         return len(documents) > 1
 
-    def answered(self, draw: random.Random) -> Drawn:
-        """A question with evidence, and its document."""
-        return draw.choice(self._answered[self._source(self._sources, draw)])
+    def answered(self, draw: random.Random, number: int = 0) -> Drawn:
+        """A question with evidence, and its document, for example ``number``."""
+        if self.recipe.stratified:
+            source = self._source_of_place(number)
+        else:
+            source = self._source(self._sources, draw)
+        return draw.choice(self._answered[source])
+
+    def _source_of_place(self, number: int) -> str:
+        """The source of an example by its place in its step.
+
+        The places are equally far apart on a line that the sources share by their
+        weights; where the first one is, is drawn for each step.
+        """
+        examples = self.recipe.sequences_per_step
+        step, place = divmod(number, examples)
+        first = random.Random(f"{self.recipe.seed}-sources-{step}").random()
+        ends = list(accumulate(self.source_weights[name] for name in self._sources))
+        position = (place + first) / examples * ends[-1]
+        return self._sources[min(bisect_right(ends, position), len(ends) - 1)]
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer, or None if this draw has none.

@@ -1,15 +1,21 @@
 """The stage that trains an embedding model."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from spscanner_lab.training.data.document_store import DocumentStore
-from spscanner_lab.training.data.passages import PassageColumn, PassageDraw
+from spscanner_lab.training.data.passages import (
+    PassageColumn,
+    PassageDraw,
+    word_scores,
+)
 from spscanner_lab.training.loop import Objective
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.transformer_reranker import TransformerStage
@@ -21,13 +27,14 @@ from spscanner_rag.text.units import Segmenter
 
 
 class EmbedderObjective(PassageDraw):
-    """NT-Xent between questions and passages.
+    """NT-Xent between questions and passages, or the divergence from a teacher.
 
-    As in Chen et al. 2020, "A Simple Framework for Contrastive Learning".
-
-    The cross-entropy of the right passage among all passages of a step, and of the
-    right question among all its questions; cosines are divided by 0.05. The library
-    caches gradients: ``tokens_per_pass`` bounds the memory.
+    NT-Xent is as in Chen et al. 2020, "A Simple Framework for Contrastive Learning":
+    the cross-entropy of the right passage among all passages of a step, and of the
+    right question among all its questions. The library caches gradients:
+    ``tokens_per_pass`` bounds the memory. With ``embedder_loss = "kl"`` the loss is the
+    Kullback-Leibler divergence of a question's softmax over its own passages from that
+    of their `word_scores`. Cosines are divided by 0.05.
     """
 
     splits = False
@@ -49,6 +56,7 @@ class EmbedderObjective(PassageDraw):
             "sentence_transformers.util", "an embedder", "baselines"
         ).batch_to_device
         scale = 20.0 if model.similarity_fn_name == "cosine" else 1.0
+        self._scale = scale
         text_tokens = model.max_seq_length or 512
         self._loss = losses.CachedMultipleNegativesRankingLoss(
             model,
@@ -88,12 +96,47 @@ class EmbedderObjective(PassageDraw):
         # as many as the shortest has
         texts = [questions, *zip(*passages, strict=False)]
         kind = self._loss.model.device.type
+        loss = self._loss
+        if self.recipe.embedder_loss == "kl":
+            teacher = [word_scores(column) for column in by_passage.values()]
+            loss = partial(self._divergence, teacher)
         # autocast stays on until the gradients are computed, since that repeats the
         # passes
         with torch.autocast(
             kind, torch.bfloat16, enabled=self.recipe.dtype == "bfloat16"
         ):
-            yield self._loss(list(map(self._features, texts)), None)
+            yield loss(list(map(self._features, texts)), None)
+
+    def _divergence(
+        self,
+        teacher: Sequence[Sequence[float]],
+        features: Sequence[dict[str, Any]],
+        labels: None,
+    ) -> Tensor:
+        """The mean divergence of a step: a scalar.
+
+        ``features`` are those of the questions, of their right passages, and so on, as
+        the library's losses take them.
+        """
+        model = self._loss.model
+        questions, *passages = (
+            model(inputs)["sentence_embedding"] for inputs in features
+        )
+        # (questions, passages, width)
+        stacked = torch.stack(passages, 1)
+        rows = []
+        for question, vectors in zip(questions, stacked, strict=True):
+            rows.append(model.similarity(question[None], vectors)[0])
+        logits = torch.stack(rows).float() * self._scale
+        targets = torch.tensor(
+            [scores[: len(passages)] for scores in teacher], device=logits.device
+        )
+        return F.kl_div(
+            logits.log_softmax(-1),
+            targets.log_softmax(-1),
+            reduction="batchmean",
+            log_target=True,
+        )
 
     def score(
         self,

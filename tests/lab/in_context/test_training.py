@@ -24,9 +24,8 @@ from spscanner_lab.in_context.training import (
     digits_after,
     gate_at,
     sampled_digits,
-    word_scores,
 )
-from spscanner_lab.training.data.passages import PassageColumn
+from spscanner_lab.training.data.passages import PassageColumn, word_scores
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from tests.lab.in_context.conftest import TEXTS, small

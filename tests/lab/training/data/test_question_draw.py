@@ -28,6 +28,29 @@ def test_sources_are_drawn_by_weight_and_questions_evenly(store: DocumentStore) 
     assert len({(d.document, d.question.qid) for d in drawn}) == 72
 
 
+def test_a_stratified_step_has_each_source_by_its_weight(store: DocumentStore) -> None:
+    """Of weights 1 and 3, steps of 8 have 2 and 6; of 6, 1 or 2 and the others."""
+    weights = {"roads": 1.0, "walks": 3.0}
+    for examples, counts in ((8, {2}), (6, {1, 2})):
+        recipe = Recipe(
+            source_cap=1,
+            source_weights=weights,
+            stratified=True,
+            sequences_per_step=examples,
+        )
+        questions = QuestionDraw(store, recipe)
+        draw = random.Random(0)
+        seen = set()
+        for step in range(20):
+            roads = 0
+            for place in range(examples):
+                drawn = questions.answered(draw, step * examples + place)
+                source = store.without_text(drawn.document).source
+                roads += source == "roads"
+            seen.add(roads)
+        assert seen == counts
+
+
 def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
     questions, draw = (
         QuestionDraw(store, replace(DRAWN, source_weights={"roads": 0.0})),

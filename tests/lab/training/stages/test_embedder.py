@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training.data.document_store import DocumentStore
-from spscanner_lab.training.data.passages import PassageColumn
+from spscanner_lab.training.data.passages import PassageColumn, word_scores
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.stages.embedder import EmbedderObjective
 from spscanner_lab.training.start import RunFiles
@@ -134,6 +134,33 @@ def test_the_loss_is_that_of_the_formula_however_many_texts_a_pass_has(
     for one, other in zip(gradients, own, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
     assert objective.tokens(COLUMNS[0]) == 5 + 6 + 6
+
+
+def test_the_divergence_from_a_teacher_is_that_of_the_formula(
+    tmp_path: Path, save_bert: SaveBert
+) -> None:
+    """Sum over a question's passages of p * log(p / q), averaged over questions."""
+    folder = encoder(tmp_path, save_bert, "cosine")
+    model = library.SentenceTransformer(str(folder), device="cpu").eval()
+    recipe = Recipe(embedder_loss="kl", dtype="float32")
+    question = Question("a", "What rang?", ((11, 25),))
+    document = Document("a", "a", "", "It rained. The bell rang.", (question,))
+    objective = EmbedderObjective(
+        DocumentStore([document]), recipe, segmenter_of("sentence"), model
+    )
+    (loss,) = objective.losses(model, COLUMNS, range(3))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert any(weights.grad is not None for weights in model.parameters())
+    expected = []
+    for column in COLUMNS:
+        vectors = model.encode([column.question, *column.passages[:2]])
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        student = np.exp(vectors[1:] @ vectors[0] * 20.0)
+        student /= student.sum()
+        teacher = np.exp(word_scores(column)[:2])
+        teacher /= teacher.sum()
+        expected.append((teacher * np.log(teacher / student)).sum())
+    assert loss.item() == pytest.approx(np.mean(expected), abs=1e-4)
 
 
 @pytest.mark.parametrize(
