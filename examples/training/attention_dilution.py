@@ -7,18 +7,22 @@ It follows section 4 of Gollapudi et al. 2026.
 
 ``--model`` is the folder of a Qwen3 model or the output of `block_search.py`,
 ``--corpus`` a folder in BEIR's layout. The script prints a Markdown table with, for
-corpora of N documents: recall@1 of the decoded codes; R_any and R_sum, how often a
-head, or all heads together, rank a gold document first (figure 3); GoldShare, the gold
-document's part of the layer's output (table 1). ``--plot`` draws the columns over N.
-The paper uses 400 queries and layer 19 of 28; with 24 negatives for each query it has
+corpora of N documents: recall@1 of the decoded codes; first digit, how often the most
+probable first digit is a gold document's; routing@B, how often a gold document is among
+the B that upper layers read; R_any and R_sum, how often a head, or all heads together,
+rank a gold document first (figure 3); GoldShare, the gold document's part of the output
+a of the layer, and |a|, its length (table 1). ``--plot`` draws the shares over N. The
+paper uses 400 queries and layer 19 of 28; with 24 negatives for each query it has
 10,000 documents.
 
-As we read the paper, a corpus of N documents is the first N of this list: the gold
-documents of all queries, then each query's nearest negative, then each query's second,
-... We find negatives by BM25, the paper by an embedding model.
+A corpus of N documents is the first N of a list: the gold documents of all queries, and
+then, with ``--fill nearest``, each query's nearest negative, each query's second, ...
+The paper (section 3.3) fills it at random from all 10,000: ``--fill random``. We find
+negatives by BM25, the paper by an embedding model.
 """
 
 import argparse
+import random
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice
@@ -32,10 +36,16 @@ from spscanner_lab.evaluation.corpus_units import CorpusUnits
 from spscanner_lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_lab.in_context.block_search import read_corpus, search
 from spscanner_lab.in_context.dilution import dilution
-from spscanner_lab.in_context.model import Attention, BlockSearchModel
+from spscanner_lab.in_context.model import (
+    Attention,
+    BlockSearchModel,
+    DocumentKeys,
+)
+from spscanner_lab.in_context.prompt import digits_of
 from spscanner_rag.baselines.unit_kinds import segmenter_of
 
-COLUMNS = ("recall@1", "R_any", "R_sum", "GoldShare")
+SHARES = ("recall@1", "first digit", "routing@B", "R_any", "R_sum", "GoldShare")
+COLUMNS = (*SHARES, "|a|")
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -60,6 +70,13 @@ def main() -> None:
     parser.add_argument(
         "--negatives", type=int, default=24, help="negatives of each query"
     )
+    parser.add_argument(
+        "--fill",
+        choices=("nearest", "random"),
+        default="nearest",
+        help="which negatives a smaller corpus has; the paper: random",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for --fill random")
     parser.add_argument(
         "--layer", type=int, help="counted from 0; default: 19 of 28, or the same share"
     )
@@ -103,16 +120,16 @@ def main() -> None:
     queries = list(islice(judged.queries, options.queries))
     numbers, gold = hard_corpus(judged, queries, options.negatives)
     least = len({number for own in gold.values() for number in own})
+    if options.fill == "random":
+        numbers = filled_at_random(numbers, least, options.seed)
     if min(options.sizes) < least:
         parser.error(
             f"--sizes {min(options.sizes)}: expected at least {least}, the gold"
             " documents of the queries"
         )
-    print(
-        f"| documents, layer {layer} | {' | '.join(COLUMNS)}"
-        f" |\n{'|---' * (len(COLUMNS) + 1)}|",
-        flush=True,
-    )
+    names = " | ".join(name.replace("|", "\\|") for name in COLUMNS)
+    line = "|---" * (len(COLUMNS) + 1)
+    print(f"| documents, layer {layer} | {names} |\n{line}|", flush=True)
     measured = {}
     for size in sorted({min(size, len(numbers)) for size in options.sizes}):
         measured[size] = row(model, judged, numbers[:size], gold, layer)
@@ -154,6 +171,16 @@ def hard_corpus(
     return list(found), gold
 
 
+def filled_at_random(numbers: list[int], gold: int, seed: int) -> list[int]:
+    """Return the documents with the ``gold`` ones first and the others shuffled.
+
+    So every corpus has the documents of the smaller ones, and more from all of them.
+    """
+    others = numbers[gold:]
+    random.Random(seed).shuffle(others)
+    return numbers[:gold] + others
+
+
 def row(
     model: BlockSearchModel,
     judged: JudgedCorpus,
@@ -161,35 +188,53 @@ def row(
     gold: dict[str, set[int]],
     layer: int,
 ) -> list[float]:
-    """Return a layer's recall@1, R_any, R_sum and GoldShare, averaged over queries."""
+    """Return the numbers of `COLUMNS` for a corpus, averaged over queries."""
     documents = read_corpus(
         model, [judged.documents[number].text for number in numbers]
     )
     measured = []
     for query, right in gold.items():
         places = {place for place, number in enumerate(numbers) if number in right}
-        with torch.inference_mode():
-            first = int(search(model, documents, judged.queries[query]).order()[0])
-        read = dilution(model, documents, judged.queries[query], places)
         measured.append(
-            (
-                first in places,
-                read.any_head[layer],
-                read.all_heads[layer],
-                read.gold_share[layer],
-            )
+            columns_of(model, documents, judged.queries[query], places, layer)
         )
     means: list[float] = np.mean(measured, 0).tolist()
     return means
 
 
+def columns_of(
+    model: BlockSearchModel,
+    documents: DocumentKeys,
+    query: str,
+    gold: set[int],
+    layer: int,
+) -> tuple[float, ...]:
+    """Return the numbers of `COLUMNS` for a query, of a layer where they have one."""
+    with torch.inference_mode():
+        result = search(model, documents, query)
+    first_digits = {digits_of(int(documents.codes[place]))[0] for place in gold}
+    by_routing = np.argsort(-result.routing, kind="stable")
+    routed = set(by_routing[: model.settings.best_documents].tolist())
+    attention = dilution(model, documents, query, gold)
+    return (
+        int(result.order()[0]) in gold,
+        result.first_digit in first_digits,
+        bool(routed & gold),
+        attention.any_head[layer],
+        attention.all_heads[layer],
+        attention.gold_share[layer],
+        attention.output_norm[layer],
+    )
+
+
 def draw(path: Path, measured: Mapping[int, Sequence[float]], title: str) -> None:
-    """Draw each of `COLUMNS` as a line over the number of documents."""
+    """Draw each of `SHARES` as a line over the number of documents."""
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
     axes = figure.subplots()
-    for name, values in zip(COLUMNS, zip(*measured.values(), strict=True), strict=True):
+    columns = list(zip(*measured.values(), strict=True))
+    for name, values in zip(SHARES, columns, strict=False):
         axes.plot(list(measured), values, marker="o", label=name, gid=name)
     axes.set(title=title, xlabel="documents", xscale="log")
     axes.set_ylim(bottom=0)

@@ -63,6 +63,11 @@ def main() -> None:
         default=1,
         help="hard negatives of each query (published: 15)",
     )
+    parser.add_argument(
+        "--stratified",
+        action="store_true",
+        help="each step has every source by its share, as published",
+    )
     parser.add_argument("--steps", type=int, default=1000, help="published: 4082")
     parser.add_argument("--learning-rate", type=float, default=PUBLISHED.learning_rate)
     parser.add_argument(
@@ -131,7 +136,11 @@ def passages_of(files: list[Path], options: argparse.Namespace) -> PassageDraw:
     store = DocumentStore(islice(read_documents(files), options.documents))
     return PassageDraw(
         store,
-        Recipe(rerank_negatives=options.negatives),
+        Recipe(
+            rerank_negatives=options.negatives,
+            sequences_per_step=options.queries,
+            stratified=options.stratified,
+        ),
         segmenter_of(f"chunk:{options.words}"),
     )
 

@@ -21,6 +21,7 @@ from spscanner_lab.in_context.prompt import (
     digits_of,
     draw_codes,
 )
+from spscanner_rag.baselines.arguments import check_whole
 from spscanner_rag.baselines.baseline import Baseline, Scores, log_odds
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.unit_kinds import UnitKind
@@ -30,6 +31,10 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 BEAM: Final = 25
 BEST: Final = 5
+DIGITS_AFTER: Final = 10
+"""Digits that continue each prefix of a code: all of them."""
+PUBLISHED_DIGITS_AFTER: Final = 5
+"""The same in the paper (its k_step), which prunes each beam."""
 ROWS_AT_ONCE: Final = 32
 
 _LOGGER = logging.getLogger(__name__)
@@ -45,7 +50,7 @@ class BlockSearch(Baseline):
     with the most probable codes get the log-odds of their probability; all others
     follow in the order of their routing score R. Units of more than 300 tokens are cut,
     and a log message says how many. ``model`` is the folder of a Qwen3 model, or a
-    folder that `BlockSearchModel.save` wrote.
+    folder that `BlockSearchModel.save` wrote. ``digits_after`` is as in `search`.
     """
 
     keeps_texts = True
@@ -58,8 +63,11 @@ class BlockSearch(Baseline):
         device: str = "auto",
         dtype: str = "auto",
         keep_texts: int = 4,
+        digits_after: int = DIGITS_AFTER,
     ) -> None:
         super().__init__(unit)
+        check_whole(digits_after=digits_after)
+        self.digits_after = digits_after
         if isinstance(model, BlockSearchModel):
             self.model = model
             self.name = "blocksearch"
@@ -86,7 +94,8 @@ class BlockSearch(Baseline):
         for query, numbers in numbers_by_query.items():
             query_requests = [requests[number] for number in numbers]
             corpus = self._corpus(query_requests, cancelled)
-            scores = logits_of(search(self.model, corpus, query))
+            answer = search(self.model, corpus, query, digits_after=self.digits_after)
+            scores = logits_of(answer)
             lengths = [len(units) for _, _, units in query_requests]
             stops = np.cumsum(lengths)[:-1]
             for number, part in zip(numbers, np.split(scores, stops), strict=True):
@@ -127,6 +136,7 @@ class FoundDocuments(NamedTuple):
     best: NDArray[np.int64]
     log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
     routing: NDArray[np.float64]  # (documents,): R, which orders all others
+    first_digit: int = -1  # the most probable first digit, whether a code has it or not
 
     def order(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, best first: (documents,)."""
@@ -181,13 +191,15 @@ def search(
     *,
     beam: int = BEAM,
     best: int = BEST,
+    digits_after: int = DIGITS_AFTER,
 ) -> FoundDocuments:
     """Decode the ``best`` most probable codes of documents by beam search.
 
     All others follow by R.
 
     The log-probability of a code is the sum over its digits of the log-softmax over the
-    ten digits. Only prefixes of a document's code are continued.
+    ten digits. Only prefixes of a document's code are continued, each with the
+    likeliest ``digits_after`` digits that a code has there.
     """
     number_of: dict[tuple[int, ...], int] = {}
     for number, value in enumerate(documents.codes.tolist()):
@@ -198,15 +210,18 @@ def search(
     # negative log-probabilities and their prefixes
     prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     logits = query_reading.logits[:, -1]
+    first_digit = int(logits[0].argmax())
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
         allowed = {code[: place + 1] for code in number_of}
         longer: list[tuple[float, tuple[int, ...], int]] = []
         for row, (cost, prefix) in enumerate(prefixes):
+            of_prefix = []
             for digit in range(10):
                 code = (*prefix, digit)
                 if code in allowed:
-                    longer.append((cost - steps[row, digit], code, row))
+                    of_prefix.append((cost - steps[row, digit], code, row))
+            longer += sorted(of_prefix)[:digits_after]
         continued = sorted(longer)[:beam]
         prefixes = [(cost, prefix) for cost, prefix, _ in continued]
         if place + 1 < DIGITS:
@@ -222,9 +237,8 @@ def search(
             logits = further.logits[:, -1]
             keys = further.keys
     numbers = np.array([number_of[prefix] for _, prefix in prefixes[:best]], np.int64)
-    return FoundDocuments(
-        numbers, np.array([-cost for cost, _ in prefixes[:best]]), routing
-    )
+    log_probabilities = np.array([-cost for cost, _ in prefixes[:best]])
+    return FoundDocuments(numbers, log_probabilities, routing, first_digit)
 
 
 def logits_of(answer: FoundDocuments) -> NDArray[np.float32]:

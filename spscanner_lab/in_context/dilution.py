@@ -25,6 +25,7 @@ class Dilution(NamedTuple):
     all_heads: list[bool]  # R_sum: whether the sum of all heads' MaxSim does
     # GoldShare: |a_G| / |a|, where a_G is the part of the output a from gold tokens
     gold_share: list[float]
+    output_norm: list[float]  # |a|
 
 
 @torch.inference_mode()
@@ -40,7 +41,7 @@ def dilution(
     Layers above the routing layer see what it selected.
     """
     document_of = documents.document_of
-    shares_by_layer = Dilution([], [], [])
+    shares_by_layer = Dilution([], [], [], [])
     is_gold = torch.isin(document_of, torch.tensor(list(gold), device=model.device))
 
     def watch(layer: int, seen: Attended, token_numbers: Tensor | None) -> None:
@@ -67,6 +68,7 @@ def dilution(
         )
         shares_by_layer.all_heads.append(int(similar.sum(0).argmax()) in gold)
         shares_by_layer.gold_share.append(float(gold_norm / output_norm))
+        shares_by_layer.output_norm.append(float(output_norm))
 
     model.read_queries(model.query_ids(query), documents, watch=watch)
     return shares_by_layer

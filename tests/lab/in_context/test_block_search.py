@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from spscanner_lab.in_context.block_search import (
     BEAM,
+    PUBLISHED_DIGITS_AFTER,
     BlockSearch,
     FoundDocuments,
     logits_of,
@@ -84,6 +85,35 @@ def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
     assert order[:2].tolist() == found.best.tolist()
     rest = found.routing[order[2:]]
     assert (np.diff(rest) <= 0).all()
+
+
+@pytest.mark.parametrize("digits_after", [1, 2, PUBLISHED_DIGITS_AFTER])
+def test_each_prefix_is_continued_by_its_likeliest_digits(
+    model: BlockSearchModel, digits_after: int
+) -> None:
+    """A code is found only if each of its digits is among the best of its prefix."""
+    documents = read_corpus(model, MANY)
+    everything = {"beam": 10_000, "best": len(MANY)}
+    whole = search(model, documents, QUERY, **everything)
+    assert len(whole.best) == len(MANY)
+    pruned = search(model, documents, QUERY, **everything, digits_after=digits_after)
+    assert pruned.first_digit == whole.first_digit
+    best = set(pruned.best.tolist())
+    in_order = [number for number in whole.best.tolist() if number in best]
+    assert in_order == pruned.best.tolist()
+    by_prefix: dict[tuple[int, ...], set[int]] = {}
+    for number in pruned.best:
+        digits = digits_of(int(documents.codes[number]))
+        for place, digit in enumerate(digits):
+            by_prefix.setdefault(digits[:place], set()).add(digit)
+    assert max(map(len, by_prefix.values())) <= digits_after
+    if digits_after == 1:
+        assert len(pruned.best) == 1
+    scorer = BlockSearch(model, "document", digits_after=digits_after)
+    request = [(QUERY, text, scorer.units_of(text)) for text in MANY]
+    scores = np.concatenate(fakes.logits_of(score_batch(scorer, request)))
+    few = search(model, documents, QUERY, digits_after=digits_after)
+    np.testing.assert_allclose(scores, logits_of(few), atol=1e-4)
 
 
 def test_a_corpus_is_read_in_batches(model: BlockSearchModel) -> None:

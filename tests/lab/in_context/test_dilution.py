@@ -54,6 +54,8 @@ def test_it_is_what_transformers_attends_to(
             0, -1
         ].norm()
         assert found.gold_share[number] == pytest.approx(share.item(), abs=1e-4)
+        length = output[0, -1].norm().item()
+        assert found.output_norm[number] == pytest.approx(length, abs=1e-4)
         best = torch.stack(
             [own[:, document_of == place].amax(1) for place in range(5)], 1
         ).log()
@@ -94,10 +96,13 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     picture = tmp_path / "dilution.svg"
     script = command("--sizes", "3", "6", "500", "--layer", "0", "--plot", str(picture))
     header, _, *rows = capsys.readouterr().out.splitlines()
-    assert header == "| documents, layer 0 | recall@1 | R_any | R_sum | GoldShare |"
+    names = "recall@1 | first digit | routing@B | R_any | R_sum | GoldShare"
+    assert header == rf"| documents, layer 0 | {names} | \|a\| |"
     numbers = [[float(cell) for cell in re.findall(r"[\d.]+", row)] for row in rows]
     assert [row[0] for row in numbers] == [3, 6, 9]
-    assert all(0 <= cell <= 1 for row in numbers for cell in row[1:4])
+    assert all(0 <= cell <= 1 for row in numbers for cell in row[1:7])
+    assert all(row[3] == 1 for row in numbers), "all documents are read"
+    assert all(row[7] > 0 for row in numbers)
     judged = script["read_beir"](tmp_path / "beir")
     found, gold = script["hard_corpus"](judged, ["q0", "q1"], 2)
     names = [judged.documents[number].doc_id for number in found]
@@ -106,17 +111,36 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     assert len(set(names)) == 6
     assert {query: len(own) for query, own in gold.items()} == {"q0": 1, "q1": 1}
     lines = re.findall(
-        r'<g id="(recall@1|R_any|R_sum|GoldShare)">\s*<path d="([^"]+)',
+        r'<g id="(recall@1|first digit|routing@B|R_any|R_sum|GoldShare)">\s*'
+        r'<path d="([^"]+)',
         picture.read_text(),
     )
-    assert [name for name, _ in lines] == list(script["COLUMNS"])
+    assert [name for name, _ in lines] == list(script["SHARES"])
     heights = [
         [float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)]
         for _, path in lines
     ]
-    values = [[row[column] for row in numbers] for column in range(1, 5)]
+    values = [[row[column] for row in numbers] for column in range(1, 7)]
     # in SVG, y grows downwards
     assert np.corrcoef(np.ravel(heights), np.ravel(values))[0, 1] < -0.999
+
+
+def test_a_corpus_filled_at_random_has_the_gold_documents_and_any_others(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Section 3.3 fills at random from all documents; we may take the nearest."""
+    fill = runpy.run_path(str(SCRIPT))["filled_at_random"]
+    numbers = list(range(100))
+    filled = fill(numbers, 10, seed=1)
+    assert filled[:10] == numbers[:10]
+    assert sorted(filled) == numbers
+    assert len(set(filled[10:30]) & set(range(10, 30))) < 12
+    assert fill(numbers, 10, seed=1) == filled != fill(numbers, 10, seed=2)
+    tables = []
+    for options in (["--fill", "random"], []):
+        command("--sizes", "5", "--layer", "0", "--best-documents", "1", *options)
+        tables.append(capsys.readouterr().out)
+    assert tables[0] != tables[1]
 
 
 @pytest.mark.parametrize(
