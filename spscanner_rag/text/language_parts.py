@@ -8,10 +8,11 @@ a text may change its language, and what is in no known language is not English.
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from spscanner_rag.text.languages import ENGLISH, OTHER, STOP_WORDS, STOP_WORDS_OF
-from spscanner_rag.text.scripts import FIRST_OTHER, LATIN, main_script
+from spscanner_rag.text.scripts import FIRST_OTHER, HAN, LATIN, main_script, script_of
 
 UNKNOWN: Final = ""
 """The language of what shows none, such as a table of numbers."""
@@ -21,22 +22,48 @@ MIXED_SHARE: Final = 0.2
 
 _WORD = re.compile(r"[^\W\d_]+")
 _PART_WORDS = 40  # of consecutive sentences that are told together
+_CLEAR_SHARE = 0.2  # of a sentence's words that tell its language without others
+_CLEAR_LEAD = 2  # times as many as are stop words of English, or of another language
 _DISTINCT = 2  # different stop words that tell a language
 _SHARE = 0.1  # and the share of a part's words that they must be
 _ACCENTED_SHARE = 0.02  # of the letters of a part that is not English
 _PROSE_WORDS = 40  # in small letters, without a stop word, that are no English table
+_HAN_LETTERS = 2  # Latin ones that say as much as a Han character
+_LATIN_RUN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _NOT_ENGLISH = "¿¡ßıİğĞşŞłŁøØåÅæÆœŒñÑãÃõÕ"
 
 # Question words, and verbs of questions: in no name, so one is enough.
-_ASKING_WORDS = frozenset(
-    "ist sind wer wie wann warum wieso welche welcher welches wieviel wessen"
-    " quand où combien quel quelle quels quelles pourquoi quién quiénes qué cuándo"
-    " cuánto cuántos cuántas dónde cuál cuáles cómo cosa quando dove quanti quante"
-    " perché quale quali quem onde quantos quantas quais wat wie wanneer waar"
-    " waarom welk welke hoeveel vem vad när hvad hvem hvor hvornår hva kuka mikä missä"
-    " milloin kto kiedy gdzie dlaczego kdo kdy proč kolik nedir nerede"
-    " hangi kaç neden siapa kapan berapa đâu mấy".split()
-)
+_ASKING_WORDS = {
+    "german": "ist sind wer wem wie wann warum wieso welche welcher welches welchem"
+    " welchen wieviel wessen wozu wofür womit wodurch worauf woran worin worüber wovon"
+    " wogegen",
+    "french": "quand où combien quel quelle quels quelles pourquoi",
+    "spanish": "quién quiénes qué cuándo cuánto cuánta cuántos cuántas dónde cuál"
+    " cuáles cómo",
+    "italian": "cosa quando dove quanti quante perché quale quali",
+    "portuguese": "quem onde quantos quantas quais",
+    "dutch": "wat wie wanneer waar waarom welk welke hoeveel",
+    "swedish": "vem vad när",
+    "danish": "hvad hvem hvor hvornår",
+    "norwegian": "hva hvem hvor",
+    "finnish": "kuka mikä missä milloin",
+    "polish": "kto kiedy gdzie dlaczego",
+    "czech": "kdo kdy proč kolik",
+    "turkish": "nedir neydi nelerdir nerede nerededir hangi kaç neden kimdir kimdi"
+    " kimler zamandı",  # noqa: RUF001
+    "indonesian": "siapa kapan berapa",
+    "vietnamese": "đâu mấy",
+}
+_ASKING_WORDS_OF = {
+    language: frozenset(words.split()) for language, words in _ASKING_WORDS.items()
+}
+
+# Letters and marks of one language alone; names in English questions may have them.
+_LETTERS_OF = {
+    "spanish": re.compile("[¿¡]"),
+    "turkish": re.compile("[ğĞıİ]"),
+    "vietnamese": re.compile("[ơƠưƯ\u1ea0-\u1ef9]"),
+}
 
 _LATIN_LANGUAGES = tuple(
     language
@@ -57,6 +84,25 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
 _LANGUAGES_OF_WORD = _languages_of_words()
 
 
+@dataclass(slots=True)
+class _Part:
+    """Consecutive sentences that are told together."""
+
+    words: list[str] = field(default_factory=list)
+    language: str = UNKNOWN  # of the last sentence that told one by itself
+
+    def ends_before(self, words: Sequence[str], language: str) -> bool:
+        """Whether the sentence that comes next begins a part."""
+        most_words = _PART_WORDS
+        if language == UNKNOWN:
+            most_words *= 2  # it is told with what stands before it
+        if len(self.words) >= most_words:
+            return True
+        if self.words and words and _is_latin(self.words) != _is_latin(words):
+            return True
+        return UNKNOWN not in (self.language, language) and self.language != language
+
+
 def part_languages(sentences: Sequence[str]) -> list[str]:
     """The language of each sentence, told from it and its neighbours: (sentences,).
 
@@ -68,17 +114,16 @@ def part_languages(sentences: Sequence[str]) -> list[str]:
     ['english', 'han']
     """
     languages: list[str] = []
-    words: list[str] = []
-    first = 0
+    part = _Part()
     for number, sentence in enumerate(sentences):
-        sentence_words = _WORD.findall(sentence)
-        is_other_script = bool(words) and _is_latin(words) != _is_latin(sentence_words)
-        if len(words) >= _PART_WORDS or (sentence_words and is_other_script):
-            languages += [_language_of_part(words)] * (number - first)
-            words = []
-            first = number
-        words += sentence_words
-    languages += [_language_of_part(words)] * (len(sentences) - first)
+        words = _WORD.findall(sentence)
+        language = _clear_language(words)
+        if part.ends_before(words, language):
+            languages += [_language_of_part(part.words)] * (number - len(languages))
+            part = _Part()
+        part.words += words
+        part.language = language or part.language
+    languages += [_language_of_part(part.words)] * (len(sentences) - len(languages))
     return languages
 
 
@@ -113,15 +158,17 @@ def question_language(question: str) -> str:
     ('', 'han')
     """
     words = _WORD.findall(question)
-    script = _script_of(words)
-    if script != LATIN:
-        return script
+    letters_of_others = _letters_of_other_scripts(words)
+    for script, n_letters in letters_of_others.most_common(1):
+        weight = _HAN_LETTERS if script == HAN else 1
+        if weight * n_letters >= max(_n_latin_letters(words), _DISTINCT):
+            return script
     distinct_words = {word.lower() for word in words}
     counts = _stop_word_counts(distinct_words)
     n_english = counts.pop(ENGLISH, 0)
-    for language, _ in counts.most_common(1):
-        n_own = len(distinct_words & STOP_WORDS_OF[language] - STOP_WORDS)
-        n_own += len(distinct_words & _ASKING_WORDS)
+    _count_asking(counts, question, words)
+    for language, count in counts.most_common(1):
+        n_own = count - len(distinct_words & STOP_WORDS & STOP_WORDS_OF[language])
         n_only_english = len(distinct_words & STOP_WORDS - STOP_WORDS_OF[language])
         if not n_only_english and not question.isascii():
             n_own += 1  # names in English questions have accents too
@@ -129,11 +176,38 @@ def question_language(question: str) -> str:
             return language
     if n_english:
         return ENGLISH
-    other_scripts = [word for word in words if len(word) > 1 and not _is_latin([word])]
-    if other_scripts:
-        return _script_of(other_scripts)
+    for script, n_letters in letters_of_others.most_common(1):
+        if n_letters >= _DISTINCT:
+            return script
     is_accented = any(letter in question for letter in _NOT_ENGLISH)
     return OTHER if is_accented and len(words) > _DISTINCT else UNKNOWN
+
+
+def _count_asking(counts: Counter[str], question: str, words: Sequence[str]) -> None:
+    """Add to the counts of languages what only a question in one of them has."""
+    no_acronyms = {word.lower() for word in words if not word.isupper()}
+    for language, asking_words in _ASKING_WORDS_OF.items():
+        counts[language] += _DISTINCT * len(no_acronyms & asking_words)
+    if len(words) <= _DISTINCT:
+        return  # it may be a name
+    for language, letters in _LETTERS_OF.items():
+        if letters.search(question):
+            counts[language] += _DISTINCT
+
+
+def _clear_language(words: Sequence[str]) -> str:
+    """The language of a sentence that many of its words tell, or `UNKNOWN`."""
+    counts = _stop_word_counts(words)
+    n_english = counts.pop(ENGLISH, 0)
+    for language, count in counts.most_common(1):
+        if n_english > _CLEAR_LEAD * count:
+            break
+        is_frequent = count >= max(_DISTINCT, _CLEAR_SHARE * len(words))
+        if not is_frequent or count <= _CLEAR_LEAD * n_english:
+            return UNKNOWN
+        return language if _n_distinct(words, language) >= _DISTINCT else UNKNOWN
+    is_frequent = n_english >= max(_DISTINCT, _CLEAR_SHARE * len(words))
+    return ENGLISH if is_frequent else UNKNOWN
 
 
 def _language_of_part(words: Sequence[str]) -> str:
@@ -164,6 +238,28 @@ def _script_of(words: Sequence[str]) -> str:
     if _is_latin(words):
         return LATIN
     return main_script((word, 1) for word in words)
+
+
+def _letters_of_other_scripts(words: Sequence[str]) -> Counter[str]:
+    """How many letters a question has in each script but the Latin one."""
+    letters: Counter[str] = Counter()
+    if _is_latin(words):
+        return letters
+    for word in words:
+        for letter in _LATIN_RUN.sub("", word):
+            letters[script_of(letter)] += 1
+    letters.pop(LATIN, None)
+    return letters
+
+
+def _n_latin_letters(words: Sequence[str]) -> int:
+    """How many Latin letters a question has that stand in no name."""
+    n_letters = 0
+    for word in words:
+        for run in _LATIN_RUN.findall(word):
+            if run.islower() or run.lower() in STOP_WORDS:
+                n_letters += len(run)
+    return n_letters
 
 
 def _is_latin(words: Sequence[str]) -> bool:

@@ -42,6 +42,13 @@ SWAHILI_TEXT = [
         ("¿Quién firmó el tratado?", "spanish"),
         ("Qui a signé le traité ?", "french"),
         ("Antlaşmayı kim imzaladı ve nerede?", "turkish"),
+        ("Broncos'un Genel Müdürü kimdir?", "turkish"),
+        ("Where was Erdoğan born?", "english"),
+        ("In welchem Jahr starb Tesla?", "german"),
+        ("Jiang Wen is an actor.", "english"),
+        ("VAD improvements", UNKNOWN),
+        ("¿Cuánta comida toma un ctenóforo en un día?", "spanish"),
+        ("Ai hát quốc ca?", "vietnamese"),
         ("Ai đã ký hiệp ước này?", "vietnamese"),
         ("Ποιος υπέγραψε τη συνθήκη;", "greek"),
         ("Кто подписал договор?", "cyrillic"),
@@ -50,6 +57,11 @@ SWAHILI_TEXT = [
         ("من وقع المعاهدة؟", "arabic"),
         ("Internet2是什么", "han"),
         ("What does 谢谢 mean?", "english"),
+        ("DECnet是什么", "han"),
+        ("Sky Movies和Sky Box office包含什么?", "han"),
+        ("Los Angeles Angels of Anaheim มาจากกีฬาประเภทใด?", "thai"),
+        ("Τι σημαίνει «Da Yuan Tong Zhi»;", "greek"),
+        ("Who wrote 红楼梦?", "english"),
     ],
 )
 def test_a_question_has_a_language(question: str, language: str) -> None:
@@ -79,3 +91,17 @@ def test_a_text_that_changes_its_language_has_parts() -> None:
     assert not is_english(mixed)
     # a quotation changes nothing
     assert is_english([*ENGLISH_TEXT, TURKISH_TEXT[0], *ENGLISH_TEXT])
+
+
+def test_paragraphs_in_turns_have_their_own_languages() -> None:
+    english = [
+        "The tenant shall pay the rent on the first day of the month. ",
+        "Payment is due in advance.\n\n",
+    ]
+    german = [
+        "Der Mieter zahlt die Miete am ersten Tag des Monats. ",
+        "Die Zahlung ist im Voraus zu leisten.\n\n",
+    ]
+    languages = part_languages([*english, *german] * 5)
+    assert languages == ["english", "english", "german", "german"] * 5
+    assert not is_english([*english, *german] * 5)
