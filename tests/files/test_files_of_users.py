@@ -479,8 +479,8 @@ CASES: dict[str, Case] = {
         "    name: Swan\n  - *swan\n",
         [
             "ships: - name: Heron crew: [Anne, {name: Bob}]",
-            "- &swan name: Swan",
-            "- *swan",
+            "&swan name: Swan",
+            "*swan",
         ],
         [],
     ),

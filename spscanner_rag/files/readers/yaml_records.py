@@ -21,6 +21,7 @@ from spscanner_rag.text.blocks import Block
 _BASE64 = "(base64)"
 # Marks of items, which belong to the record after them, and marks after a value.
 _MARKS_BEFORE = re.compile(r"-(?:[\s-]|(?<=\s)[&!]\S+)*\Z")
+_DASHES = re.compile(r"-(?:\s+-)*\s+")
 _REACH = 200  # characters in which they are looked for
 _MARKS_AFTER = re.compile(r"(?:[ \t]*[,\]}])*")
 _WORK = 4
@@ -75,6 +76,7 @@ class _Yaml:
         self._source = source
         self._replaced: list[tuple[int, int, str]] = []  # start, end, new text
         self._rows: list[tuple[int, int]] = []
+        self._marks: list[tuple[int, int]] = []  # at the beginning of rows
         self._places: list[tuple[int, str]] = []
         self._begin = -1  # start of keys that wait for their first record
         self._base64 = 0
@@ -185,6 +187,9 @@ class _Yaml:
         longest = LONGEST_FIELD if node.kind == "scalar" else LONGEST_UNIT
         if start < end <= start + longest:
             self._rows.append((start, end))
+            dashes = _DASHES.match(self._source, start, end)
+            if dashes is not None:
+                self._marks.append(dashes.span())
 
     def text(self) -> TextFile:
         """The text, with the escapes replaced."""
@@ -207,6 +212,9 @@ class _Yaml:
         blocks: list[Block] = []
         for start, end in self._rows:
             blocks.append(Block(moved(start), moved(end), "row"))
+        for start, end in self._marks:
+            blocks.append(Block(moved(start), moved(end), "markup"))
+        blocks.sort(key=lambda block: (block.start, -block.end))
         places = [PlaceStart(moved(start), name) for start, name in self._places]
         return TextFile(
             "",
