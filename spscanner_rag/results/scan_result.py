@@ -301,12 +301,13 @@ class ScanResult:
 
         ``owners`` is as for :meth:`picks`.
         """
-        picks = self.picks(selection, owners)
+        selector = self._selector(owners)
+        picks = self._picks(selector, selection)
         count_tokens = selection.count_tokens
         if count_tokens is None:
             count_tokens = self.count_tokens
         counter = budget_counter(selection.max_tokens, count_tokens, "this result")
-        return self._selector(owners).passages(picks, selection, counter)
+        return selector.passages(picks, selection, counter)
 
     def picks(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
@@ -316,11 +317,16 @@ class ScanResult:
         They are in the order of selecting. ``owners``, (n,), has the index of each
         sentence's text, for ``selection.top_k_per_text``.
         """
+        return self._picks(self._selector(owners), selection)
+
+    def _picks(
+        self, selector: SentenceSelector, selection: Selection
+    ) -> NDArray[np.int64]:
         if not self.may_answer(selection.require_answer):
             return np.zeros(0, np.int64)
         if selection.keep is not None and self.keep_scale is None:
             raise ValueError(NO_KEEP_SCALE)
-        return self._selector(owners).picks(selection)
+        return selector.picks(selection)
 
     def _selector(self, owners: NDArray[np.integer[Any]] | None) -> SentenceSelector:
         relative = None

@@ -74,14 +74,16 @@ class SentenceSelector:
 
     def _ranked(self, selection: Selection) -> NDArray[np.int64]:
         """All sentences, the best or, of nearly equal ones, the preferred first."""
-        ranked = rank(self.logits)
-        if selection.prefer is None:
-            return ranked
-        return newest_first(ranked, self.logits, self._recency)
+        return self._best_first if selection.prefer is None else self._newest_first
 
     @cached_property
-    def _recency(self) -> NDArray[np.int64]:
-        return recency_of(self.text, self.starts, self.owners)
+    def _best_first(self) -> NDArray[np.int64]:
+        return rank(self.logits)
+
+    @cached_property
+    def _newest_first(self) -> NDArray[np.int64]:
+        recency = recency_of(self.text, self.starts, self.owners)
+        return newest_first(self._best_first, self.logits, recency)
 
     def _best(self, selection: Selection) -> NDArray[np.int64]:
         """The sentences that the scores select, in the order of selecting: (picks,)."""
@@ -173,8 +175,10 @@ class SentenceSelector:
         else:
             runs = [(number, number) for number in sentences]
         if selection.order == "score":
-            place = np.argsort(self._ranked(selection))  # of each sentence
-            runs.sort(key=lambda run: int(place[run[0] : run[1] + 1].min()))
+            ranked = self._ranked(selection)
+            places = np.empty_like(ranked)  # of each sentence
+            places[ranked] = np.arange(len(ranked))
+            runs.sort(key=lambda run: int(places[run[0] : run[1] + 1].min()))
         return tuple(self._passage(first, last) for first, last in runs)
 
     def _passage(self, first: int, last: int) -> Passage:
