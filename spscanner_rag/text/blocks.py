@@ -1,6 +1,6 @@
 """Blocks, the stretches of a text that are not running text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 BlockKind = Literal["heading", "item", "fence", "header", "row", "turn", "markup"]
@@ -27,8 +27,8 @@ class Block(NamedTuple):
         Of a heading, from 1.
     title : str
         Of a heading: its words, without markup; one without ends the headings above.
-        Of a turn: its time and speaker. Of
-        markup: what is shown in its place, such as "&" for "&amp;".
+        Of a turn: its time and speaker. Of markup: what is shown in its place, such as
+        "&" for "&amp;".
     """
 
     start: int
@@ -37,6 +37,17 @@ class Block(NamedTuple):
     header: tuple[int, int] | None = None
     level: int = 0
     title: str = ""
+
+
+def in_order(blocks: Iterable[Block]) -> list[Block]:
+    """Blocks by where they begin, with markup after the block that begins there.
+
+    Examples
+    --------
+    >>> [block.kind for block in in_order([Block(0, 2, "markup"), Block(0, 9, "row")])]
+    ['row', 'markup']
+    """
+    return sorted(blocks, key=lambda block: (block.start, block.kind == "markup"))
 
 
 @runtime_checkable

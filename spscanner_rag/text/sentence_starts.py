@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from spscanner_rag.text.sentence_edges import BULLETS, CAPITAL, OPENING
+from spscanner_rag.text.turns import DATE
 
 # Where an enumeration continues after a semicolon: "1. He pays the rent; 2. He keeps it
 # clean."
@@ -50,9 +51,8 @@ _LINE_START = re.compile(rf"(?<=\n)(?={OPENING}{CAPITAL})")
 # Lines that are one record each: of a log, with its time; of a table; or a turn, with
 # its time or speaker.
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
-_DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 DATED = re.compile(  # the beginning of an entry of a log, or of a message
-    rf"^[ \t]*(?:\[{_CLOCK}(?:, {_DATE})?\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[:"
+    rf"^[ \t]*(?:\[{_CLOCK}(?:, {DATE})?\]|\({_CLOCK}\)|(?:[A-Z]{{4,8}}[:"
     r" ]+)?[\[(]?(?:\d{4}([-/.])\d\d\1\d\d[T ]"
     rf"|\d\d?([-./])(?:\d\d?|[A-Z][a-z]{{2}})\2\d{{2,4}}(?::|,? ))\d{{1,2}}:\d\d"
     rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|\d\d:\d\d:\d\d\b)",

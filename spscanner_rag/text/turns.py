@@ -9,9 +9,9 @@ from spscanner_rag.text.blocks import Block
 LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 NAME = r"[^\W\d_][\w.'’&-]{0,30}(?: [\w.'’&()-]{1,30}){0,3}"  # noqa: RUF001
 _NICK = r"[^\s<>:]{1,31}"
-_DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
+DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,6})?(?: ?[AaPp]\.?[Mm]\b\.?)?"
-_TIME = rf"(?:{_DATE}(?:, ?|[ T]))?{_CLOCK}(?:, {_DATE})?"
+_TIME = rf"(?:{DATE}(?:, ?|[ T]))?{_CLOCK}(?:, {DATE})?"
 _TIME_ALONE = re.compile(rf"[\[(]?(?P<time>{_TIME})[\])]?(?=\s|$)")
 # The ways in which a turn begins, with groups for its time and its speaker.
 _TIMED = (

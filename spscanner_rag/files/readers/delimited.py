@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.html_values import html_markup_of
 from spscanner_rag.files.readers.text_builder import decoded, looks_named
-from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.blocks import Block, in_order
 from spscanner_rag.text.turns import LINE
 
 _DELIMITERS = ",;\t|"
@@ -43,13 +43,8 @@ def read_table(data: bytes) -> TextFile:
             row_header = None if (start, end) == header else header
             blocks.append(Block(start, end, "row", header=row_header))
     if markup := list(html_markup_of(text)):
-        blocks = sorted([*blocks, *markup], key=_place)
+        blocks = in_order([*blocks, *markup])
     return TextFile("", text, tuple(blocks))
-
-
-def _place(block: Block) -> tuple[int, bool]:
-    """Markup comes after the row that begins where it does."""
-    return block.start, block.kind == "markup"
 
 
 def _rows(text: str) -> Iterator[Row]:

@@ -35,8 +35,8 @@ from spscanner_rag.files.readers.docx_xml import (
 from spscanner_rag.files.readers.drawing_text import further_paragraphs
 from spscanner_rag.files.readers.notation import (
     RAISED,
-    STRUCK_MARK,
     formula_text,
+    struck,
     struck_joined,
     symbol,
     symbols_of,
@@ -162,9 +162,7 @@ def _text_of_piece(element: Element, name: str, run: _Run | None) -> str:
         if run.raised and _DIGITS.fullmatch(text):
             # else "10" and a raised "3" would be 103
             text = text.translate(RAISED)
-    if run and run.struck and text.strip():
-        text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
-    return text
+    return struck(text) if run and run.struck else text
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from spscanner_rag.files.readers.notation import STRUCK_MARK, struck_joined
+from spscanner_rag.files.readers.notation import struck, struck_joined
 from spscanner_rag.files.readers.zip_parts import (
     Element,
     Package,
@@ -49,7 +49,7 @@ def _run_text(element: Element) -> str:
     text = element.text or ""
     look = element.getparent().find("{*}rPr")
     is_struck = look is not None and look.get("strike", _NOT_STRUCK) != _NOT_STRUCK
-    return f"{STRUCK_MARK}{text}{STRUCK_MARK}" if is_struck and text.strip() else text
+    return struck(text) if is_struck else text
 
 
 def paragraphs_of(body: Element) -> list[str]:

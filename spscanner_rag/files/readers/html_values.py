@@ -11,12 +11,14 @@ from spscanner_rag.text.visible_text import shown
 # A value is HTML if it has an element that ends, or one that needs no end.
 _IS_HTML = re.compile(
     r"</(?:a|abbr|b|big|blockquote|code|dd|del|div|dl|dt|em|figure|font|h[1-6]|i|ins|li"
-    r"|mark|ol|p|pre|s|section|small|span|strong|sub|sup|table|t[dhr]|tbody|tt|u|ul)\s*>"
+    r"|mark|ol|p|pre|s|section|small|span|strong|sub|sup|table|t[dhr]|tbody|tt|u|ul)"
+    r"\s*>"
     r"|<(?:br|hr)\s*/?>|<img\s[^<>]*>",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
-    r"<!--[^<>]{0,1000}-->|<(?P<closes>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,11})(?:\s[^<>]*|/)?>"
+    r"<!--[^<>]{0,1000}-->"
+    r"|<(?P<closes>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,11})(?:\s[^<>]*|/)?>"
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 )
 

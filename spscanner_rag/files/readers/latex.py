@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.readers.notation import STRUCK_MARK
+from spscanner_rag.files.readers.notation import struck
 from spscanner_rag.files.readers.text_builder import (
     Cell,
     Row,
@@ -348,8 +348,8 @@ class _Latex:
             if node.macroname in _LAST_SHOWN:
                 arguments = arguments[-1:]
             text = " ".join(map(self._inner, arguments))
-            if node.macroname in _STRUCK and text:
-                text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
+            if node.macroname in _STRUCK:
+                text = struck(text)
             self._parts.append(text)
         else:
             space = " " if node.macro_post_space and not arguments else ""

@@ -8,7 +8,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.markdown_html import HtmlBlocks
 from spscanner_rag.files.readers.markdown_markup import markup_of
 from spscanner_rag.files.readers.text_builder import decoded
-from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.blocks import Block, in_order
 from spscanner_rag.text.visible_text import shown
 
 if TYPE_CHECKING:
@@ -61,21 +61,16 @@ def blocks_of(text: str) -> list[Block]:
     tokens = parser.parse(text[begin:])
     blocks += lines.blocks(tokens)
     marks = list(lines.marks(tokens))
-    skipped = [block for block in blocks if block.kind == "fence"] + marks
-    skipped.sort(key=_place)
-    markup = sorted([*marks, *markup_of(text, skipped)], key=_place)
+    fences = [block for block in blocks if block.kind == "fence"]
+    skipped = in_order([*fences, *marks])
+    markup = in_order([*marks, *markup_of(text, skipped)])
     if not markup:
         return blocks
     for number, block in enumerate(blocks):
         if block.kind == "heading":
             title = _title_without_markup(text, block, markup)
             blocks[number] = block._replace(title=title)
-    return sorted([*blocks, *markup], key=_place)
-
-
-def _place(block: Block) -> tuple[int, bool]:
-    """Markup comes after the block that begins where it does."""
-    return block.start, block.kind == "markup"
+    return in_order([*blocks, *markup])
 
 
 def _title_without_markup(text: str, heading: Block, markup: Sequence[Block]) -> str:

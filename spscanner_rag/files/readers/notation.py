@@ -26,6 +26,17 @@ RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"
 _MOST_LETTERS = 30  # letters of one number; larger numbers are written in digits
 
 
+def struck(text: str) -> str:
+    """A text with the marks of struck text, or white space as it is.
+
+    Examples
+    --------
+    >>> struck("rain"), struck(" ")
+    ('~~rain~~', ' ')
+    """
+    return f"{STRUCK_MARK}{text}{STRUCK_MARK}" if text.strip() else text
+
+
 def struck_joined(text: str) -> str:
     """A text whose struck parts are marked, with those beside each other as one.
 

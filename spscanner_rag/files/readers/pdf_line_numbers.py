@@ -26,16 +26,16 @@ def without_line_numbers(lines: Sequence[Line]) -> tuple[list[Line], int]:
     if not _are_line_numbers(numbered):
         return list(lines), 0
     left = min(line.left for line, _ in numbered)
-    kept: list[Line] = []
+    remaining: list[Line] = []
     count = 0
     for line, number in zip(lines, numbers, strict=True):
         at_margin = number is not None and line.left - left < 2 * line.size
         count += at_margin
         if not at_margin:
-            kept.append(line)
+            remaining.append(line)
         elif len(line.strips) > 1:
-            kept.append(line_of(line.strips[1:]))
-    return kept, count
+            remaining.append(line_of(line.strips[1:]))
+    return remaining, count
 
 
 def _number_before(line: Line) -> int | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.notation import (
     RAISED,
-    STRUCK_MARK,
+    struck,
     struck_joined,
     whole_number,
 )
@@ -451,9 +451,7 @@ def _as_it_looks(text: str, group: _Group) -> str:
     """A text with signs for raised numbers and struck words."""
     if group.raised and text.isascii() and text.isdecimal():
         text = text.translate(RAISED)
-    if group.struck and text.strip():
-        text = f"{STRUCK_MARK}{text}{STRUCK_MARK}"
-    return text
+    return struck(text) if group.struck else text
 
 
 def _is_unseen(name: str, *, star: bool) -> bool:

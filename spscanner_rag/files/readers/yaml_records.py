@@ -16,7 +16,7 @@ from spscanner_rag.files.readers.json_records import LONGEST_FIELD, MOST_DEPTH, 
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.block_segmentation import LONGEST_UNIT
-from spscanner_rag.text.blocks import Block
+from spscanner_rag.text.blocks import Block, in_order
 
 _BASE64 = "(base64)"
 # Marks of items, which belong to the record after them, and marks after a value.
@@ -214,12 +214,11 @@ class _Yaml:
             blocks.append(Block(moved(start), moved(end), "row"))
         for start, end in self._marks:
             blocks.append(Block(moved(start), moved(end), "markup"))
-        blocks.sort(key=lambda block: (block.start, -block.end))
         places = [PlaceStart(moved(start), name) for start, name in self._places]
         return TextFile(
             "",
             "".join(parts),
-            tuple(blocks),
+            tuple(in_order(blocks)),
             notes=self._notes(),
             places=tuple(places),
         )
