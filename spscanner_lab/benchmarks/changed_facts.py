@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spscanner_lab.benchmarks.report import Commands
+from spscanner_lab.benchmarks.scanner_options import add_scanner_options
 
 if TYPE_CHECKING:
     from spscanner_rag.results import Passage, ScanResult
@@ -20,10 +21,10 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     command = commands.add_parser(
         "changed-facts", help='rank 1 in chats with and without prefer="newest"'
     )
-    add = command.add_argument
-    add("files", nargs="+", type=Path, help="chats whose questions have a type")
-    add("--threads", type=int, default=1)
-    add("--model", default=None, help="checkpoint; default: the bundled one")
+    command.add_argument(
+        "files", nargs="+", type=Path, help="chats whose questions have a type"
+    )
+    add_scanner_options(command)
     command.set_defaults(measure=measure)
     return [command]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spscanner_lab.benchmarks.report import Commands
+from spscanner_lab.benchmarks.scanner_options import add_scanner_options
 
 if TYPE_CHECKING:
     from spscanner_lab.evidence.questions import Document
@@ -49,8 +50,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     add("--data", nargs="*", type=Path, default=[], help="questions with evidence")
     add("--questions", type=int, default=8, help="at most, of each document")
     add("--repeats", type=int, default=3, help="times that all questions are asked")
-    add("--threads", type=int, default=1)
-    add("--model", default=None, help="checkpoint; default: the bundled one")
+    add_scanner_options(command)
     command.set_defaults(measure=measure)
     return [command]
 

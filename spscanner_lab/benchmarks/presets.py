@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from spscanner_lab.benchmarks.report import Commands
+from spscanner_lab.benchmarks.scanner_options import add_scanner_options
 from spscanner_lab.evidence.acl_verbatim import read_acl_verbatim
 from spscanner_lab.evidence.kept_words import KeptWords, kept_words, quality_of
 from spscanner_rag.text.keep_scale import Keep
@@ -27,8 +28,7 @@ def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     add("--data", nargs="*", type=Path, default=[], help="questions with evidence")
     add("--acl-verbatim", type=Path, help="the gold file of ACL-Verbatim")
     add("--questions", type=int, default=1000, help="at most, of each document")
-    add("--threads", type=int, default=1)
-    add("--model", default=None, help="checkpoint; default: the bundled one")
+    add_scanner_options(command)
     command.set_defaults(measure=measure)
     return [command]
 
