@@ -562,8 +562,9 @@ def test_a_slide_or_chapter_without_a_title_is_not_below_the_one_before() -> Non
 def test_a_slide_of_open_document_has_its_title() -> None:
     slide = (
         "<draw:page><draw:frame xmlns:presentation='p' presentation:class='title'>"
-        "<draw:text-box><text:p>Tolls</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:p>Ships"
-        " pay.</text:p></draw:text-box></draw:frame></draw:page><draw:page><draw:frame>"
+        "<draw:text-box><text:p>Tolls</text:p></draw:text-box></draw:frame>"
+        "<draw:frame><draw:text-box><text:p>Ships pay.</text:p></draw:text-box>"
+        "</draw:frame></draw:page><draw:page><draw:frame>"
         "<draw:text-box><text:p>Rain.</text:p></draw:text-box></draw:frame></draw:page>"
     )
     document = read_bytes("a.odp", odt(slide, kind="presentation"))
