@@ -7,13 +7,17 @@ It follows section 4 of Gollapudi et al. 2026.
 
 ``--model`` is the folder of a Qwen3 model or the output of `block_search.py`,
 ``--corpus`` a folder in BEIR's layout. The script prints a Markdown table with, for
-corpora of N documents: recall@1 of the decoded codes; first digit, how often the most
-probable first digit is a gold document's; routing@B, how often a gold document is among
-the B that upper layers read; R_any and R_sum, how often a head, or all heads together,
-rank a gold document first (figure 3); GoldShare, the gold document's part of the output
-a of the layer, and |a|, its length (table 1). ``--plot`` draws the shares over N. The
-paper uses 400 queries and layer 19 of 28; with 24 negatives for each query it has
-10,000 documents.
+corpora of N documents: recall@1 of the decoded codes; first digit, how often the
+model's head, applied after the layer, predicts a gold document's first digit (figure
+2); routing@B, how often a gold document is among the B that upper layers read; R_any
+and R_sum, how often a head, or all heads together, rank a gold document first (figure
+3); GoldShare, the gold document's part of the output a of the layer, and |a|, its
+length (table 1); gold score, the largest score of a gold token, noise gap, by which
+logsumexp of all other scores exceeds that of the gold ones, and gold mass, the weight
+of gold tokens in the softmax, each averaged over queries, of the median head (table 9).
+``--plot`` draws the shares over N. The paper uses 400 queries and layer 19 of 28; with
+24 negatives for each query it has 10,000 documents. Its tables 1 and 9 are of a model
+with ``--attention plain``.
 
 A corpus of N documents is the first N of a list: the gold documents of all queries, and
 then, with ``--fill nearest``, each query's nearest negative, each query's second, ...
@@ -35,17 +39,17 @@ import torch
 from spscanner_lab.evaluation.corpus_units import CorpusUnits
 from spscanner_lab.evaluation.judged import JudgedCorpus, read_beir
 from spscanner_lab.in_context.block_search import read_corpus, search
-from spscanner_lab.in_context.dilution import dilution
+from spscanner_lab.in_context.dilution import Dilution, dilution
 from spscanner_lab.in_context.model import (
     Attention,
     BlockSearchModel,
     DocumentKeys,
 )
-from spscanner_lab.in_context.prompt import digits_of
 from spscanner_rag.baselines.unit_kinds import segmenter_of
 
 SHARES = ("recall@1", "first digit", "routing@B", "R_any", "R_sum", "GoldShare")
-COLUMNS = (*SHARES, "|a|")
+SIGNALS = ("gold score", "noise gap", "gold mass")
+COLUMNS = (*SHARES, "|a|", *SIGNALS)
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -193,13 +197,16 @@ def row(
         model, [judged.documents[number].text for number in numbers]
     )
     measured = []
+    signals = []
     for query, right in gold.items():
         places = {place for place, number in enumerate(numbers) if number in right}
-        measured.append(
-            columns_of(model, documents, judged.queries[query], places, layer)
-        )
+        text = judged.queries[query]
+        attention = dilution(model, documents, text, places)
+        measured.append(columns_of(model, documents, text, places, attention, layer))
+        signals.append([of_heads.tolist() for of_heads in attention.signals[layer]])
     means: list[float] = np.mean(measured, 0).tolist()
-    return means
+    medians: list[float] = np.median(np.mean(signals, 0), -1).tolist()
+    return means + medians
 
 
 def columns_of(
@@ -207,18 +214,17 @@ def columns_of(
     documents: DocumentKeys,
     query: str,
     gold: set[int],
+    attention: Dilution,
     layer: int,
 ) -> tuple[float, ...]:
-    """Return the numbers of `COLUMNS` for a query, of a layer where they have one."""
+    """Return the first numbers of `COLUMNS` for a query, up to `SIGNALS`."""
     with torch.inference_mode():
         result = search(model, documents, query)
-    first_digits = {digits_of(int(documents.codes[place]))[0] for place in gold}
     by_routing = np.argsort(-result.routing, kind="stable")
     routed = set(by_routing[: model.settings.best_documents].tolist())
-    attention = dilution(model, documents, query, gold)
     return (
         int(result.order()[0]) in gold,
-        result.first_digit in first_digits,
+        attention.first_digit[layer],
         bool(routed & gold),
         attention.any_head[layer],
         attention.all_heads[layer],

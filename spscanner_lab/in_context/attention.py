@@ -31,8 +31,29 @@ def query_attention(
     queries, and the last token's scores without the factor: (queries, heads, document
     tokens).
     """
-    queries, keys, values, own_keys, own_values, factor = seen
-    n, heads, tokens, width = queries.shape
+    values, own_values = seen.values, seen.own_values
+    to_documents, scaled = _scores(seen)
+    weights = torch.softmax(scaled, -1)
+    if sink is not None:
+        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
+        weights = weights * (1 - share + share * gate)
+    weights = weights.to(values.dtype)
+    of_documents = weights[..., : values.shape[1]]
+    of_own = weights[..., values.shape[1] :]
+    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
+    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
+    last = to_documents[..., -1, :].flatten(1, 2)
+    return mixed.reshape(seen.queries.shape), last
+
+
+def _scores(seen: Attended) -> tuple[Tensor, Tensor]:
+    """Scores of document tokens without the factor, and of all tokens with it.
+
+    Both are (queries, kv_heads, heads of each, tokens, ...). A query's own tokens
+    follow the documents', and later ones have -infinity.
+    """
+    queries, keys, own_keys = seen.queries, seen.keys, seen.own_keys
+    n, _, tokens, width = queries.shape
     # (queries, kv_heads, heads of each, tokens, head_dim)
     grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
     to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
@@ -43,21 +64,35 @@ def query_attention(
     ).triu(query_tokens - tokens + 1)
     # masked after the product, since otherwise the gradient of the factor would be 0 *
     # infinity
-    scaled = torch.cat(
-        [factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1
-    ).float()
-    weights = torch.softmax(scaled, -1)
-    if sink is not None:
-        gate = torch.sigmoid(scaled.logsumexp(-1, keepdim=True) - sink)
-        weights = weights * (1 - share + share * gate)
-    weights = weights.to(values.dtype)
-    of_documents = weights[..., : keys.shape[1]]
-    of_own = weights[..., keys.shape[1] :]
-    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
-    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
-    return mixed.reshape(n, heads, tokens, width), to_documents[..., -1, :].reshape(
-        n, heads, -1
-    )
+    own = (seen.factor * to_own).masked_fill(later, -math.inf)
+    return to_documents, torch.cat([seen.factor * to_documents, own], -1).float()
+
+
+class GoldSignal(NamedTuple):
+    """What each head's softmax has of the gold tokens: (heads,) each.
+
+    ``mass`` is sigmoid(-gap), the sum of the softmax's weights on gold tokens.
+    """
+
+    largest: Tensor  # the largest score of a gold token
+    gap: Tensor  # logsumexp of all other scores minus that of the gold ones
+    mass: Tensor
+
+
+def gold_signal(seen: Attended, is_gold: Tensor) -> GoldSignal:
+    """Compare the scores of gold tokens with all others (table 9, appendix G).
+
+    ``seen`` has one query, whose last token counts; ``is_gold`` says which document
+    tokens are gold. Heads that see none have -infinity, infinity and 0.
+    """
+    _, scaled = _scores(seen)
+    scores = scaled[0, ..., -1, :].flatten(0, 1)  # (heads, tokens)
+    own_tokens = scores.shape[1] - len(is_gold)
+    of_gold = torch.cat([is_gold, is_gold.new_zeros(own_tokens)])
+    gold_scores = scores.masked_fill(~of_gold, -math.inf)
+    others = scores.masked_fill(of_gold, -math.inf).logsumexp(-1)
+    gap = others - gold_scores.logsumexp(-1)
+    return GoldSignal(gold_scores.amax(-1), gap, torch.sigmoid(-gap))
 
 
 def max_similarities(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:

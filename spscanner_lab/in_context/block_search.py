@@ -136,7 +136,6 @@ class FoundDocuments(NamedTuple):
     best: NDArray[np.int64]
     log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
     routing: NDArray[np.float64]  # (documents,): R, which orders all others
-    first_digit: int = -1  # the most probable first digit, whether a code has it or not
 
     def order(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, best first: (documents,)."""
@@ -210,7 +209,6 @@ def search(
     # negative log-probabilities and their prefixes
     prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     logits = query_reading.logits[:, -1]
-    first_digit = int(logits[0].argmax())
     for place in range(DIGITS):
         steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
         allowed = {code[: place + 1] for code in number_of}
@@ -238,7 +236,7 @@ def search(
             keys = further.keys
     numbers = np.array([number_of[prefix] for _, prefix in prefixes[:best]], np.int64)
     log_probabilities = np.array([-cost for cost, _ in prefixes[:best]])
-    return FoundDocuments(numbers, log_probabilities, routing, first_digit)
+    return FoundDocuments(numbers, log_probabilities, routing)
 
 
 def logits_of(answer: FoundDocuments) -> NDArray[np.float32]:

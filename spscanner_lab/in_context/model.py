@@ -127,8 +127,9 @@ class Read(NamedTuple):
     selected: Tensor | None
 
 
-# takes a layer, and its tokens' numbers; None: all
-Watch = Callable[[int, Attended, Tensor | None], None]
+# takes a layer, what it attends to, its tokens' numbers (None: all), and the logits of
+# the ten digits after it, (queries, 10)
+Watch = Callable[[int, Attended, Tensor | None, Tensor], None]
 
 
 class BlockSearchModel(nn.Module):
@@ -270,8 +271,7 @@ class BlockSearchModel(nn.Module):
 
         Layers above the routing layer attend to the documents ``selected``, by default
         those that the last token of a single query routes to; several queries attend to
-        all documents, as in training. ``watch`` is called with what each layer attends
-        to.
+        all documents, as in training. ``watch`` is called after each layer.
         """
         first = DOCUMENT_TOKENS
         if before:
@@ -297,8 +297,6 @@ class BlockSearchModel(nn.Module):
             factor = self._factor(number, attended)
             seen = Attended(query, document_keys, document_values, key, value, factor)
             mixed, scores = query_attention(seen, *self._sink(number))
-            if watch is not None:
-                watch(number, seen, token_numbers)
             if number == self.settings.routing_layer:
                 routing = max_similarities(
                     scores, documents.document_of, documents.documents
@@ -307,6 +305,9 @@ class BlockSearchModel(nn.Module):
                     selected = self._selected(routing)
             hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+            if watch is not None:
+                digits = self._digit_logits(hidden[:, -1:])[:, 0]
+                watch(number, seen, token_numbers, digits)
         return Read(self._digit_logits(hidden), query_keys, routing, selected)
 
     def _selected(self, routing: Tensor) -> Tensor | None:

@@ -7,6 +7,7 @@ import torch
 
 from spscanner_lab.in_context.attention import (
     Attended,
+    gold_signal,
     max_similarities,
     query_attention,
 )
@@ -51,3 +52,33 @@ def test_attention_by_hand_with_a_sink_as_a_term_of_the_denominator(
             )[:-1]
             torch.testing.assert_close(mixed[0, head, token], weights @ of_own)
         torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
+
+
+def test_the_signal_of_gold_tokens_by_hand() -> None:
+    """Two heads see three document tokens, of which the second is gold, and one own."""
+    queries = torch.tensor([[[[9.0, 9.0], [2.0, 0.0]], [[9.0, 9.0], [0.0, 2.0]]]])
+    keys = torch.tensor([[[1.0, 3.0], [2.0, 1.0], [0.0, 1.0]]])
+    own_keys = torch.tensor([[[[-1.0, 0.0], [0.5, 2.0]]]])
+    seen = Attended(
+        queries,
+        keys,
+        torch.zeros(1, 3, 2),
+        own_keys,
+        torch.zeros(1, 1, 2, 2),
+        torch.tensor(0.5 * math.sqrt(2)),
+    )
+    # of the last token: half of twice a coordinate of each key
+    scores = [[1.0, 2.0, 0.0, -1.0, 0.5], [3.0, 1.0, 1.0, 0.0, 2.0]]
+    signal = gold_signal(seen, torch.tensor([False, True, False]))
+    assert signal.largest.tolist() == pytest.approx([2.0, 1.0])
+    for head, row in enumerate(scores):
+        weights = [math.exp(score) for score in row]
+        others = sum(weights) - weights[1]
+        gap = math.log(others / weights[1])
+        assert float(signal.gap[head]) == pytest.approx(gap)
+        share = weights[1] / sum(weights)
+        assert float(signal.mass[head]) == pytest.approx(share)
+    none = gold_signal(seen, torch.tensor([False, False, False]))
+    assert none.largest.tolist() == [-math.inf] * 2
+    assert none.gap.tolist() == [math.inf] * 2
+    assert none.mass.tolist() == [0.0, 0.0]

@@ -38,14 +38,15 @@ def test_it_is_what_transformers_attends_to(
     ]
     document_of = torch.repeat_interleave(torch.tensor(lengths))
     for layer in layers:
-        for module in (layer.self_attn.v_proj, layer.self_attn):
+        for module in (layer.self_attn.v_proj, layer.self_attn, layer):
             module.register_forward_hook(lambda *called: seen.append(called[-1]))
     plain.decoder.set_attn_implementation("eager")
     with_explicit_mask(plain, TEXTS, CODES)
     for number, layer in enumerate(layers):
-        values, (output, weights) = seen[2 * number : 2 * number + 2]
+        values, (output, weights), hidden = seen[3 * number : 3 * number + 3]
         # (heads, document tokens), of the query's last token
-        own = weights[0, :, -1, : len(document_of)]
+        of_all = weights[0, :, -1]
+        own = of_all[:, : len(document_of)]
         # (tokens, heads, 8)
         per_head = values[0, : len(document_of)].view(-1, 2, 8).repeat_interleave(2, 1)
         is_gold = torch.isin(document_of, torch.tensor(list(gold)))
@@ -61,6 +62,17 @@ def test_it_is_what_transformers_attends_to(
         ).log()
         assert found.any_head[number] == bool(set(best.argmax(1).tolist()) & gold)
         assert found.all_heads[number] == (int(best.sum(0).argmax()) in gold)
+        signal = found.signals[number]
+        on_gold = own[:, is_gold]
+        mass = on_gold.sum(1)
+        assert signal.mass.tolist() == pytest.approx(mass.tolist(), abs=1e-5)
+        gap = ((1 - mass) / mass).log()
+        assert signal.gap.tolist() == pytest.approx(gap.tolist(), abs=1e-3)
+        digits = list(plain.layout.digits)
+        head = plain.decoder.lm_head.weight[digits]
+        likeliest = int((plain.decoder.model.norm(hidden[0, -1]) @ head.T).argmax())
+        first_digits = {CODES[place] // 1000 for place in gold}
+        assert found.first_digit[number] == (likeliest in first_digits)
 
 
 @pytest.fixture
@@ -97,12 +109,15 @@ def test_the_table_over_corpora_of_a_beir_folder_and_its_picture(
     script = command("--sizes", "3", "6", "500", "--layer", "0", "--plot", str(picture))
     header, _, *rows = capsys.readouterr().out.splitlines()
     names = "recall@1 | first digit | routing@B | R_any | R_sum | GoldShare"
-    assert header == rf"| documents, layer 0 | {names} | \|a\| |"
-    numbers = [[float(cell) for cell in re.findall(r"[\d.]+", row)] for row in rows]
+    signals = "gold score | noise gap | gold mass"
+    assert header == rf"| documents, layer 0 | {names} | \|a\| | {signals} |"
+    numbers = [[float(cell) for cell in re.findall(r"-?[\d.]+", row)] for row in rows]
     assert [row[0] for row in numbers] == [3, 6, 9]
     assert all(0 <= cell <= 1 for row in numbers for cell in row[1:7])
     assert all(row[3] == 1 for row in numbers), "all documents are read"
     assert all(row[7] > 0 for row in numbers)
+    masses = [row[10] for row in numbers]
+    assert sorted(masses, reverse=True) == masses, "other documents take mass"
     judged = script["read_beir"](tmp_path / "beir")
     found, gold = script["hard_corpus"](judged, ["q0", "q1"], 2)
     names = [judged.documents[number].doc_id for number in found]
