@@ -90,6 +90,7 @@ class Dense(Embedding[Scores]):
             encoder_of,
             device=device,
             pooling=preset.pooling,
+            projected=preset.projected,
             trust_remote_code=trust_remote_code,
         )
         if preset.model is None and embedder == "openai-3":

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from spscanner_rag.baselines.ance import add_projection
 from spscanner_rag.baselines.embedding_presets import MINILM, Pooling
 from spscanner_rag.baselines.model_loading import load_by_library
 from spscanner_rag.encoder.embedders import Embedder, embedder_of
@@ -41,25 +42,27 @@ def encoder_of(
     batch_size: int = 32,
     device: str | None = None,
     pooling: Pooling | None = None,
+    projected: bool = False,
     trust_remote_code: bool = False,
 ) -> Embedder:
     """Wrap an embedder, or the name or folder of a sentence-transformers model.
 
     See `embedder_of`.
 
-    ``device``, ``pooling`` and ``trust_remote_code`` only apply to a name, which needs
-    sentence-transformers.
+    ``device``, ``pooling``, ``projected`` and ``trust_remote_code`` only apply to a
+    name, which needs sentence-transformers. ``projected`` adds the projection that a
+    checkpoint of ANCE has beside its encoder.
     """
     compute_in_forks()  # any embedder may compute with torch
     if isinstance(embedder, str | Path):
+        name = installed(str(embedder))
         embedder = load_by_library(
-            "SentenceTransformer",
-            installed(str(embedder)),
-            trust_remote_code,
-            device=device,
+            "SentenceTransformer", name, trust_remote_code, device=device
         )
         if pooling is not None:
             _set_pooling(embedder, pooling)
+        if projected:
+            add_projection(embedder, name)
     return embedder_of(embedder, batch_size=batch_size)
 
 

