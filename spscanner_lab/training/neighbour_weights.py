@@ -1,4 +1,4 @@
-"""Fit what a sentence hands to its neighbours: echoes, headings and lists."""
+"""Fit how a sentence's place counts: echoes, headings, lists and speakers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,13 +15,16 @@ from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.lead_ins import with_lead_ins
+from spscanner_rag.scan.who_said_it import said_by_others
 from spscanner_rag.text.folding import folded
 from spscanner_rag.text.sentence_marks import sentence_marks
+from spscanner_rag.text.speakers import speakers_of
 
 ASKS: Final = (0.0, -1.0, -2.0, -3.0)
 HEADING: Final = (0.0, -0.5, -1.0)
 HANDED: Final = (0.0, 0.3, 0.6, 0.9)
 SHARES: Final = (0.0, 0.3, 0.6)
+OTHERS: Final = (0.0, -1.0, -2.0, -3.0, -4.0)
 """The weights that are tried."""
 
 
@@ -30,6 +33,8 @@ class _Logits(NamedTuple):
 
     logits: NDArray[np.float32]  # (sentences,)
     marks: NDArray[np.float32]  # (sentences, marks)
+    # (sentences,); None if the question asks for nobody's words
+    said_by_others: NDArray[np.bool_] | None
     relevant: NDArray[np.bool_]  # (sentences,)
     share: float  # of all questions, so that each source counts the same
 
@@ -41,7 +46,8 @@ def fitted_neighbour_weights(
 ) -> MeaningWeights:
     """Return the weights with those of neighbours that give the least softmax loss.
 
-    The weights of echoes are fitted first, then those of lists.
+    The weights of echoes are fitted first, then those of lists, then that of other
+    speakers, which stays where no question asks for somebody's words.
 
     Parameters
     ----------
@@ -62,6 +68,7 @@ def fitted_neighbour_weights(
             _Logits(
                 _logits_of(question, weights, cross),
                 sentence_marks(question.sentences),
+                said_by_others(question.query, speakers_of(question.sentences)),
                 question.relevant,
                 1 / counts[question.source],
             )
@@ -73,6 +80,10 @@ def fitted_neighbour_weights(
     candidates = []
     for items, lead_in in product(SHARES, SHARES):
         candidates.append(replace(weights, items=items, lead_in=lead_in))
+    weights = min(candidates, key=lambda candidate: _loss(scored, candidate))
+    candidates = [weights]
+    for others in OTHERS:
+        candidates.append(replace(weights, others=others))
     return min(candidates, key=lambda candidate: _loss(scored, candidate))
 
 
@@ -91,7 +102,11 @@ def _loss(questions: Sequence[_Logits], weights: MeaningWeights) -> float:
     """The softmax loss of the relevant sentences."""
     total = 0.0
     for question in questions:
-        logits = after_echoes(question.logits, question.marks, weights)
+        logits = question.logits
+        if question.said_by_others is not None:
+            behind = weights.others * question.said_by_others
+            logits = np.asarray(logits + behind, np.float32)
+        logits = after_echoes(logits, question.marks, weights)
         logits = with_lead_ins(logits, question.marks, weights)
         others = np.logaddexp.reduce(logits[~question.relevant].astype(np.float64))
         excess = others - logits[question.relevant]

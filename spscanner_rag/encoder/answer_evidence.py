@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 NOTHING_READ: Final = -6.0
 """The cross-reader's minimum for a text, and its value if nothing was worth reading."""
 
+LEAST_LOGIT: Final = -10.0
+"""The best logit of no sentence."""
+
 BEST_COSINE: Final = 3.0
 """Weight of the best cosine; of 3, 5, 8 and 10, 3 recognized near misses of unseen
 kinds best."""
@@ -37,3 +40,30 @@ def answer_evidence(
         summed = max(float(np.logaddexp.reduce(cross_logits)), NOTHING_READ)
         evidence -= float(np.logaddexp(0, -summed))
     return evidence
+
+
+def lead_of_others(
+    logits: NDArray[np.float32], said_by_others: NDArray[np.bool_]
+) -> float:
+    """Return how far what others say is ahead of the words that are asked for.
+
+    It speaks against an answer: the question then takes one person for another.
+
+    Parameters
+    ----------
+    logits : array (sentences,)
+        Of all sentences of a text.
+    said_by_others : array (sentences,)
+        From `scan.who_said_it.said_by_others`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spscanner_rag.encoder.answer_evidence import lead_of_others
+    >>> said_by_others = np.array([False, True, False])
+    >>> [lead_of_others(np.float32([1, best, 0]), said_by_others) for best in (3, -1)]
+    [2.0, 0.0]
+    """
+    best_of_others = logits[said_by_others].max(initial=LEAST_LOGIT)
+    best_of_asked = logits[~said_by_others].max(initial=LEAST_LOGIT)
+    return max(float(best_of_others - best_of_asked), 0.0)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.encoder.answer_evidence import answer_evidence
+from spscanner_rag.encoder.answer_evidence import answer_evidence, lead_of_others
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder, Step, ignore
@@ -147,6 +147,7 @@ class Meaning:
         sentences: Sequence[str],
         logits: NDArray[np.float32],
         cosines: NDArray[np.float32],
+        said_by_others: NDArray[np.bool_] | None = None,
         before: Step = ignore,
         after_step: Step = ignore,
     ) -> tuple[NDArray[np.float32], float | None]:
@@ -162,15 +163,17 @@ class Meaning:
             Their logits so far.
         cosines : array (sentences,)
             Their cosines with the question.
+        said_by_others : array (sentences,), optional
+            The sentences of others than those whose words are asked for.
         before, after_step : callable, optional
             As for `vectors`.
 
         Returns
         -------
         tuple
-            The logits, (sentences,), with its own added, and the probability that one
-            of the sentences answers. It is None unless the weights are the encoder's
-            own and include that.
+            The logits, (sentences,), with its own and those of others added, and the
+            probability that one of the sentences answers. It is None unless the weights
+            are the encoder's own and include that.
         """
         cross_logits = None
         if self.cross is not None and len(logits):
@@ -179,10 +182,15 @@ class Meaning:
             )
             added = self.weights.cross * np.maximum(cross_logits, LOWEST)
             logits = np.asarray(logits + added, np.float32)
+        lead = 0.0
+        if said_by_others is not None:
+            lead = lead_of_others(logits, said_by_others)
+            behind = self.weights.others * said_by_others
+            logits = np.asarray(logits + behind, np.float32)
         if not self.weighed:
             return logits, None
         evidence = answer_evidence(cosines, cross_logits)
-        return logits, self.weights.answerable(evidence)
+        return logits, self.weights.answerable(evidence, lead)
 
     @cached_property
     def _unrelated_cosines(self) -> tuple[float, float]:

@@ -49,6 +49,9 @@ class MeaningWeights:
     items, lead_in : float, default 0
         The share of what a lead-in is ahead that an item of its list gets, and the
         share of what its best item is ahead that a lead-in gets. See `scan.lead_ins`.
+    others : float, default 0
+        Added to the logit of a sentence that another speaker says than the one whose
+        words are asked for. See `scan.who_said_it`.
     texts : float, default 0.4
         How much it counts that a text is behind the best of its collection by words.
         Of 0.12, 0.4 and 1, 0.4 ranked documents best.
@@ -58,6 +61,9 @@ class MeaningWeights:
     answer_scale, answer_bias : float
         Turn `answer_evidence` into the probability that a text answers. With a scale
         of 0 there is none.
+    answer_others : float, default 0
+        The weight, in that probability's logit, of how far other speakers are ahead of
+        the one whose words are asked for.
 
     Raises
     ------
@@ -84,6 +90,7 @@ class MeaningWeights:
     deviation: float = 1.0
     answer_scale: float = 0.0
     answer_bias: float = 0.0
+    answer_others: float = 0.0
     scan: float = 1.0
     scan_scanner: float = 0.0
     scan_bias: float = 0.0
@@ -94,6 +101,7 @@ class MeaningWeights:
     handed: float = 0.0
     items: float = 0.0
     lead_in: float = 0.0
+    others: float = 0.0
     words: float = 0.0
 
     def __post_init__(self) -> None:
@@ -187,14 +195,15 @@ class MeaningWeights:
         """Whether an item counts with its lead-in."""
         return any((self.items, self.lead_in))
 
-    def answerable(self, evidence: float) -> float | None:
+    def answerable(self, evidence: float, lead_of_others: float = 0) -> float | None:
         """Return the probability that a text answers, from `answer_evidence`.
 
-        None without weights for it.
+        ``lead_of_others`` is how far other speakers are ahead. None without weights.
         """
         if not self.answer_scale:
             return None
         logit = self.answer_scale * evidence + self.answer_bias
+        logit += self.answer_others * lead_of_others
         # The sigmoid, computed by a hyperbolic tangent, which does not overflow.
         return (1 + math.tanh(logit / 2)) / 2
 

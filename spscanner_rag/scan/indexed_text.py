@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.text.language_parts import part_languages
 from spscanner_rag.text.sentence_marks import sentence_marks
+from spscanner_rag.text.speakers import Speakers, speakers_of
 from spscanner_rag.text.tokenization import TokenizedText
 
 _OBJECT_BYTES = 128  # of a unit without its text, or of a list of a few numbers
@@ -31,6 +32,11 @@ class IndexedText(TokenizedText):
     def marks(self) -> NDArray[np.float32]:
         """The marks of the units: (units, marks)."""
         return sentence_marks(self.sentences)
+
+    @cached_property
+    def speakers(self) -> Speakers:
+        """Who says each unit, if the text is a conversation."""
+        return speakers_of(self.sentences)
 
     @cached_property
     def languages(self) -> frozenset[str]:

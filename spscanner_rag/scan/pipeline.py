@@ -29,6 +29,7 @@ from spscanner_rag.scan.read_share import (
 )
 from spscanner_rag.scan.reading import Reading, StatisticsOf, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
+from spscanner_rag.scan.who_said_it import said_by_others
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.file_names import looks_like_path
@@ -365,6 +366,7 @@ class Pipeline:
                 text.sentences,
                 logits,
                 query_on_text.cosines,
+                said_by_others(query_on_text.query, text.speakers),
                 meter.expect,
                 meter.after_step,
             )

@@ -26,6 +26,7 @@ _TIMED = (
     re.compile(rf"[\[(]?(?P<time>{_TIME})[\])]?[ \t]+(?P<name>{NAME})[ \t]*$"),
     _TIME_ALONE,
 )
+_SPEAKER_GROUPS = ("name", "nick", "sender", "doer")
 _UNTIMED = re.compile(rf"(?P<name>{NAME}):[ \t]+(?=\S)")
 _LOOKED_AT = 200  # lines of a text that decide whether it has turns
 _FEWEST_TURNS = 3
@@ -56,6 +57,23 @@ def turns_of(text: str) -> tuple[Block, ...]:
     if _has_untimed_turns(lines):
         return tuple(_turns(text, (_UNTIMED,)))
     return ()
+
+
+def speaker_of(line: str) -> str:
+    """Return who speaks in the turn that a line begins.
+
+    It is empty if the line begins none, or one without a speaker.
+
+    Examples
+    --------
+    >>> [speaker_of(line) for line in ("[12:01] Ann: Is it shut?", "12:02", "It is.")]
+    ['Ann', '', '']
+    """
+    beginning = _beginning(line, (*_TIMED, _UNTIMED))
+    if beginning is None:
+        return ""
+    groups = beginning.groupdict()
+    return next(filter(None, map(groups.get, _SPEAKER_GROUPS)), "")
 
 
 def _has_timed_turns(lines: Sequence[str]) -> bool:
@@ -125,5 +143,5 @@ def _beginning(line: str, ways: Sequence[re.Pattern[str]]) -> re.Match[str] | No
 
 def _time_and_speaker(beginning: re.Match[str]) -> str:
     groups = beginning.groupdict()
-    parts = map(groups.get, ("time", "name", "nick", "sender", "doer"))
+    parts = map(groups.get, ("time", *_SPEAKER_GROUPS))
     return " ".join(part for part in parts if part)

@@ -82,3 +82,29 @@ def test_items_below_a_good_lead_in_get_a_share_of_its_lead() -> None:
     weights = fitted_neighbour_weights(scored, MeaningWeights())
     assert weights.items == 0.6
     assert weights.handed == 0
+
+
+CHAT = ["Ann: I will sign.", "Ben: I will not.", "Ann: Why?", "Ben: It rained."]
+
+
+def asked_of_ann(query: str) -> list[ScoredQuestion]:
+    """Questions whose evidence Ann says, though Ben's words match better."""
+    scored = []
+    for _ in range(20):
+        scanner = np.float32([1, 2, -3, -3])
+        relevant = np.arange(4) == 0
+        cosines = np.zeros(4, np.float32)
+        scored.append(ScoredQuestion("a", scanner, cosines, relevant, query, CHAT))
+    return scored
+
+
+def test_other_speakers_count_less_where_one_is_asked_for() -> None:
+    weights = MeaningWeights(asks=-3.0)
+    fitted = fitted_neighbour_weights(asked_of_ann("What will Ann sign?"), weights)
+    assert fitted.others == -4
+
+
+def test_their_weight_stays_where_nobody_is_asked_for() -> None:
+    weights = MeaningWeights(asks=-3.0, others=-2.0)
+    fitted = fitted_neighbour_weights(asked_of_ann("What will be signed?"), weights)
+    assert fitted.others == -2
