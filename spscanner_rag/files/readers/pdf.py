@@ -12,7 +12,8 @@ from typing import Any
 from spscanner_rag.files.apart import LEAST_SECONDS, Record, read_apart
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.readers.pdf_edges import BOTTOM, TOP
-from spscanner_rag.files.readers.pdf_forms import form_values
+from spscanner_rag.files.readers.pdf_fonts import lend_font
+from spscanner_rag.files.readers.pdf_forms import page_form
 from spscanner_rag.files.readers.pdf_joining import joined_pages
 from spscanner_rag.files.readers.pdf_letters import strips_of
 from spscanner_rag.files.readers.pdf_lines import Line
@@ -31,6 +32,13 @@ MOST_BROKEN = 100
 """After so many broken pages in a row, no more are read: they may not exist."""
 
 _LONGEST_LABEL = 100
+_LEFT_OUT = {
+    "line_numbers": "numbers of lines",
+    "n_choices_left_out": "choices of lists in the form that are not shown",
+    "n_comments": "comments",
+    "n_unread": "annotations of pages with over 1,000",
+}
+"""What the record of a page counts of what its text lacks."""
 
 
 def begins_as_pdf(data: bytes) -> bool:
@@ -114,7 +122,7 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
             f"{empty} of {len(pages)} pages have no text; scanned pages need OCR, such"
             " as `--ocr eng` for English ones"
         )
-    notes += _notes_on_letters(pages)
+    notes += _notes_on_pages(pages)
     if len(pages) < count and unread[-MOST_BROKEN:][:1] == [
         len(pages) - MOST_BROKEN + 1
     ]:
@@ -129,10 +137,11 @@ def converted(first: Record, pages: Sequence[Record]) -> TextFile:
     return joined_pages(pages, _labels(pages), tuple(notes))
 
 
-def _notes_on_letters(pages: Sequence[Record]) -> Iterator[str]:
-    """What was done to letters of the pages."""
-    if n_numbers := sum(page.get("line_numbers", 0) for page in pages):
-        yield f"numbers of lines are left out ({n_numbers:,})"
+def _notes_on_pages(pages: Sequence[Record]) -> Iterator[str]:
+    """What was done to letters of the pages, and what of a form is left out."""
+    for key, what in _LEFT_OUT.items():
+        if count := sum(page.get(key, 0) for page in pages):
+            yield f"{what} are left out ({count:,})"
     if recognized_pages := sum("ocr" in page for page in pages):
         yield (
             f"{recognized_pages} of {len(pages)} pages were read by OCR, which may"
@@ -173,6 +182,7 @@ def read_pages(
     is named.
     """
     by = Recognizer(program, languages) if program else None
+    lend_font()
     document = opened(data)
     if isinstance(document, dict):
         yield document
@@ -186,7 +196,7 @@ def read_pages(
         try:
             page = document[number]
             record = _page(page, by)
-            record["values"] = form_values(document.formenv, page)
+            record |= page_form(document.formenv, page)._asdict()
             record["label"] = document.get_page_label(number)[:_LONGEST_LABEL]
             page.close()
             broken = 0

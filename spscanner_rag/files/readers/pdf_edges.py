@@ -19,8 +19,8 @@ EdgeLine = tuple[int, int]
 """Numbers of a paragraph of a page, and of a line in it."""
 
 _FEWEST_WITH_EDGES = 2  # pages; what two share is not left out, but read once
-_MOST_NAMED = 5  # titles in the note
-_LONGEST_NAMED = 60  # characters of each
+_MOST_NAMED = 20  # lines in the note
+_LONGEST_NAMED = 150  # characters of each
 _LONGEST_TITLE = 5  # words; a longer line says something
 _PAGE_NUMBER = re.compile(
     r"[^\w]*(?:page|pages|seite|página|p|s|sida|strana)?[^\w]*"

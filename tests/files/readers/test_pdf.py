@@ -253,6 +253,39 @@ def test_what_is_typed_into_a_form_is_read(
     assert read_here(pdf_of([["A form."]], finish=form(off))).text == "A form."
 
 
+def test_what_of_a_form_is_not_read_is_counted(pdf_of: PdfOf) -> None:
+    drops_down = {
+        "FT": "/Ch",
+        "T": "town",
+        "Opt": ["", "Riga", "Cork", "Nice"],
+        "V": "Cork",
+        "Ff": 1 << 17,
+    }
+    empty = drops_down | {"T": "home", "V": ""}
+    comment = {"Subtype": "/Text", "Contents": "Is this right?"}
+    mark = {"Subtype": "/Highlight"}
+    document = read_here(
+        pdf_of([["A form."]], finish=form(drops_down, empty, comment, mark))
+    )
+    assert document.text == "A form.\n\ntown: Cork"
+    assert document.notes == (
+        "choices of lists in the form that are not shown are left out (5)",
+        "comments are left out (1)",
+    )
+
+
+def test_a_long_list_box_is_read_in_part_with_a_note(pdf_of: PdfOf) -> None:
+    choices = [f"town {number}" for number in range(1_001)]
+    field = {"FT": "/Ch", "T": "town", "Opt": choices}
+    fields = [field, *[{"Subtype": "/FreeText", "Contents": "Paid."}] * 1_000]
+    document = read_here(pdf_of([["A form."]], finish=form(*fields)))
+    assert "town 854, town 855" in document.text
+    assert document.notes == (
+        "choices of lists in the form that are not shown are left out (1)",
+        "annotations of pages with over 1,000 are left out (1)",
+    )
+
+
 def sized(pdf_of: PdfOf, *lines: tuple[float, str]) -> bytes:
     """A page of lines of letters with a given size; a negative size is bold."""
 
