@@ -72,6 +72,16 @@ class TextWords:
     postings: Postings  # which units the words begin in
     language: str = ENGLISH  # of `languages.language_of`
 
+    def units_with(self, word: str) -> NDArray[np.int32]:
+        """The units that have a word that has no other stem, as numbers: (units,)."""
+        numbers = self.of_stem.get(word, ())
+        places = np.searchsorted(self.postings.words, numbers)
+        units = [np.zeros(0, np.int32)]
+        for place in places:
+            start, stop = self.postings.stops[place : place + 2]
+            units.append(self.postings.units[start:stop])
+        return np.unique(np.concatenate(units))
+
 
 def index_words(
     model_texts: Sequence[str],

@@ -38,7 +38,7 @@ _GROUPED = {
     True: re.compile(rf"{_GROUPED_ANYWHERE}|[1-9]\d{{0,2}}\.\d{{3}}){_GROUPS_END}"),
 }
 _SPACED = re.compile(
-    r"(?<![\w.,'-])(?<!\d )[1-9]\d{0,2}(?: \d{3}){1,4}(?![\w'-]|[.,]\d{3}| \d)"
+    r"(?<![\w.,'-])(?<!\d )[1-9]\d{0,2}(?: \d{3}){1,4}(?![\d_'-]|[.,]\d{3}| \d)"
 )
 _MARKS = re.compile(r"[.,' ]")
 
@@ -52,10 +52,14 @@ _POWERS = {
     " miliardi miliardo miljard miljarder млрд миллиард миллиарда миллиардов",
     12: "tn trillion trillions",
 }
-_POWER_OF = {name: power for power, names in _POWERS.items() for name in names.split()}
+POWER_OF: Final = {
+    name: power for power, names in _POWERS.items() for name in names.split()
+}
+"""The power of ten of each magnitude, in small letters."""
+
 _LONG_SCALE = frozenset(("billion", "billions"))  # 10^12 where commas are decimal
 _MAGNITUDE = re.compile(
-    rf"(?<![\w.,])(\d{{1,15}}(?:[.,]\d{{1,15}}){{0,5}})[ -]?({'|'.join(_POWER_OF)})\b",
+    rf"(?<![\w.,])(\d{{1,15}}(?:[.,]\d{{1,15}}){{0,5}})[ -]?({'|'.join(POWER_OF)})\b",
     re.IGNORECASE,
 )
 _MOST_DIGITS = 18
@@ -216,17 +220,57 @@ def _written_forms(text: str, comma_is_decimal: bool) -> Iterator[WrittenForm]:
 
 def _value(number: str, magnitude: str, comma_is_decimal: bool) -> str:
     """The digits of a number with its magnitude, empty if it is not a whole number."""
-    thousands, decimal = (".", ",") if comma_is_decimal else (",", ".")
-    plain = number.replace(thousands, "").replace(decimal, ".")
-    if plain.count(".") > 1 or not plain.isascii():
+    plain = plain_number(number, comma_is_decimal=comma_is_decimal)
+    if plain is None:
         return ""
-    power = _POWER_OF[magnitude]
+    power = POWER_OF[magnitude]
     if magnitude in _LONG_SCALE and comma_is_decimal:
         power = 12
     value = Decimal(plain).scaleb(power)
     is_whole = value == value.to_integral_value()
     digits = f"{value:.0f}"
     return digits if is_whole and len(digits) <= _MOST_DIGITS else ""
+
+
+def plain_number(number: str, *, comma_is_decimal: bool = False) -> str | None:
+    """Digits with a point before decimals, for a number with any marks.
+
+    None if the marks do not fit a number.
+
+    Examples
+    --------
+    >>> plain_number("1,234.50"), plain_number("1.234,50"), plain_number("5.3.2")
+    ('1234.50', '1234.50', None)
+    >>> plain_number("4.194"), plain_number("4.194", comma_is_decimal=True)
+    ('4.194', '4194')
+    """
+    if not number.isascii():
+        return None
+    first, *groups = _MARKS.split(number)
+    marks = _MARKS.findall(number)
+    if not marks:
+        return number
+    last_mark = marks[-1]
+    is_decimal = last_mark in ".," and marks.count(last_mark) == 1
+    if len(marks) == 1 and is_decimal and _is_group(first, groups[0]):
+        is_decimal = (last_mark == ",") == comma_is_decimal
+    decimals = f".{groups.pop()}" if is_decimal else ""
+    if not _are_groups(groups):
+        return None
+    return "".join([first, *groups, decimals])
+
+
+def _is_group(first: str, group: str) -> bool:
+    """Whether digits may be the thousands before a group of three."""
+    return len(group) == 3 and len(first) <= 3 and not first.startswith("0")
+
+
+def _are_groups(groups: Sequence[str]) -> bool:
+    """Whether all have three digits, or all but the last two, as in India."""
+    if not groups:
+        return True
+    lengths = {len(group) for group in groups[:-1]}
+    return len(groups[-1]) == 3 and (lengths <= {3} or lengths == {2})
 
 
 def dates_of(text: str) -> Iterator[WrittenDate]:

@@ -19,6 +19,7 @@ from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.lead_ins import with_lead_ins
 from spscanner_rag.scan.meter import Meter
+from spscanner_rag.scan.numbered_siblings import before_siblings
 from spscanner_rag.scan.passes import in_runs
 from spscanner_rag.scan.prepared_document import PreparedDocument
 from spscanner_rag.scan.query_on_text import QueryOnText
@@ -356,26 +357,36 @@ class Pipeline:
             query_on_text = matched.query_on_text
             averaged = average_logits(windows, parts, len(query_on_text.text.units))
             logits = query_on_text.logits(averaged, matched.is_read)
-            meaning = query_on_text.meaning
-            if meaning is None or query_on_text.cosines is None:
-                yield logits, None
-                continue
-            text = query_on_text.text
-            logits, answerable = meaning.read_again(
-                query_on_text.query,
-                text.sentences,
-                logits,
-                query_on_text.cosines,
-                said_by_others(query_on_text.query, text.speakers),
-                meter.expect,
-                meter.after_step,
-            )
-            weights = meaning.weights
-            if weights.weighs_echoes:
-                logits = after_echoes(logits, text.marks, weights)
-            if weights.weighs_lists:
-                logits = with_lead_ins(logits, text.marks, weights)
+            logits, answerable = _read_again(query_on_text, logits, meter)
+            if self.reading.lexical:
+                words = query_on_text.text.words
+                logits = before_siblings(logits, query_on_text.query, words)
             yield logits, answerable
+
+
+def _read_again(
+    query_on_text: QueryOnText, logits: NDArray[np.float32], meter: Meter
+) -> tuple[NDArray[np.float32], float | None]:
+    """The logits of a text after all that weighs them, and how likely it answers."""
+    meaning = query_on_text.meaning
+    if meaning is None or query_on_text.cosines is None:
+        return logits, None
+    text = query_on_text.text
+    logits, answerable = meaning.read_again(
+        query_on_text.query,
+        text.sentences,
+        logits,
+        query_on_text.cosines,
+        said_by_others(query_on_text.query, text.speakers),
+        meter.expect,
+        meter.after_step,
+    )
+    weights = meaning.weights
+    if weights.weighs_echoes:
+        logits = after_echoes(logits, text.marks, weights)
+    if weights.weighs_lists:
+        logits = with_lead_ins(logits, text.marks, weights)
+    return logits, answerable
 
 
 def check_text(text: object) -> str:

@@ -13,8 +13,10 @@ from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.lexical_scores import LexicalStatistics, MatchOptions
 from spscanner_rag.lexical.match import LexicalMatch, match_query, query_features
 from spscanner_rag.lexical.names_and_numbers import names_and_numbers
+from spscanner_rag.lexical.number_forms import numbers_as_written
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words
+from spscanner_rag.lexical.written_forms import DECIMAL_COMMA
 from spscanner_rag.mamba2.sentence_scan import SentenceScan
 from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
@@ -27,7 +29,6 @@ from spscanner_rag.text.block_segmentation import segment_blocks
 from spscanner_rag.text.blocks import Block, StructuredText
 from spscanner_rag.text.folding import fold_units, folded
 from spscanner_rag.text.language_parts import UNKNOWN, question_language
-from spscanner_rag.text.number_forms import numbers_as_written
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.sentence_marks import question_marks
 from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
@@ -244,7 +245,7 @@ class Reading:
         it is about much that the text does not say.
         """
         if self.folds:
-            query = numbers_as_written(folded(query), text.sentences)
+            query = _with_numbers_as_written(folded(query), text)
         if self.meaning is None:
             return self._match(query, text, statistics)
         if vectors is None:
@@ -333,6 +334,25 @@ class Reading:
             question_features=question_features,
             offset=self.settings.text_weight * match.text_score,
         )
+
+
+def _with_numbers_as_written(query: str, text: IndexedText) -> str:
+    """A folded question with its numbers as a text writes them."""
+
+    def sentences_with(word: str) -> Iterator[str]:
+        for number in text.words.units_with(word):
+            yield text.units[number].model_text
+
+    written_with_comma = text.words.language in DECIMAL_COMMA
+    language = question_language(query)
+    if language == UNKNOWN:
+        language = text.words.language
+    return numbers_as_written(
+        query,
+        sentences_with,
+        asked_with_comma=language in DECIMAL_COMMA,
+        written_with_comma=written_with_comma,
+    )
 
 
 def _words_to_match(query: str, text: IndexedText) -> str:

@@ -30,11 +30,12 @@ _NOTE = re.compile(
 )
 
 # Other characters that belong to the sentence before them: the end of bold, slanted,
-# struck or marked text ("**Warning.** The"), other marks of notes, and invisible
-# characters. One at a time: a repetition in the repetition would take exponential time.
+# struck or marked text ("**Warning.** The") or of a formula ("$$a = b.$$ The"), other
+# marks of notes, and invisible characters. One at a time: a repetition in the
+# repetition would take exponential time.
 _MARKS = re.compile(
     r"(?<=[.!?])(?:"
-    r"[*_~=†‡¶｣\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]"
+    r"[*_~=$†‡¶｣\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]"
     r"|\[[^\[\]\n]{1,24}\]"
     r"|(?<=[a-zß-öø-ÿ]{2}[.!?])\(\d{1,3}\)|</\w{1,9}>)+(?=\s|\Z)"
 )

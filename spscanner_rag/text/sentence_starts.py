@@ -66,6 +66,21 @@ _BULLETED = re.compile(
     r"^[ \t]*[•‣∙✓✔✗✘☐☑☒□■●○◆◇❖➢➤►▶⁃][ \t]+(?=\S)",  # noqa: RUF001
     re.MULTILINE,
 )
+# A pictograph at the beginning of a line, and a setting: a key and its value. They
+# begin a record if the line before or after does so too.
+_PICTOGRAPH = re.compile(
+    "^[ \t]*[\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff][\ufe0f\u200d\u2640\u2642"
+    "\U0001f3fb-\U0001f3ff]*[ \t]+(?=\\S)",
+    re.MULTILINE,
+)
+_SETTING = re.compile(
+    r"^[ \t]*[^\W\d][\w.\-\[\]]{0,60}[ \t]{0,20}=(?!=)[ \t]{0,20}(?=\S)", re.MULTILINE
+)
+# A field of a form or an invoice, "Total due: 40 marks". Three in a row are records.
+_FIELD = re.compile(
+    r"^[ \t]*[^\W\d_](?:[^\n:.!?;]|\.(?! )){0,40}:[ \t]+(?=\S)", re.MULTILINE
+)
+_FEWEST_FIELDS = 3
 _MARKED = re.compile(r"^[ \t]*([–—·→⇒])[ \t]+(?=\S)", re.MULTILINE)  # noqa: RUF001
 _CLAUSE = re.compile(
     r"^[ \t]*\d{1,2}\.\d{1,2}((?:\.\d{1,2}){1,3})?\.?[ \t]+(?=[^\W\d_])", re.MULTILINE
@@ -219,11 +234,38 @@ def _starts_of_aligned_lines(text: str) -> Iterator[int]:
 
 
 def _starts_of_marked_lines(text: str) -> Iterator[int]:
-    """Starts of lines with a dash or an arrow, at least two in a row."""
+    """Starts of lines with a dash, an arrow, a pictograph or a key, two in a row."""
     for before, after in pairwise(_MARKED.finditer(text)):
-        if before[1] == after[1] and _following_line(text, before) == after.start():
-            yield before.start()
-            yield after.start()
+        if before[1] == after[1]:
+            yield from _if_adjacent(text, before, after)
+    for pattern in (_PICTOGRAPH, _SETTING):
+        for before, after in pairwise(pattern.finditer(text)):
+            yield from _if_adjacent(text, before, after)
+    yield from _starts_of_fields(text)
+
+
+def _starts_of_fields(text: str) -> Iterator[int]:
+    """Starts of lines that are fields, three in a row."""
+    run: list[int] = []
+    next_line = 0
+    for field in _FIELD.finditer(text):
+        if field.start() != next_line:
+            run = []
+        run.append(field.start())
+        next_line = _following_line(text, field)
+        if len(run) == _FEWEST_FIELDS:
+            yield from run
+        elif len(run) > _FEWEST_FIELDS:
+            yield run[-1]
+
+
+def _if_adjacent(
+    text: str, before: re.Match[str], after: re.Match[str]
+) -> Iterator[int]:
+    """The starts of two lines, if the second follows the first."""
+    if _following_line(text, before) == after.start():
+        yield before.start()
+        yield after.start()
 
 
 def _starts_of_turns(text: str) -> Iterator[int]:

@@ -66,6 +66,7 @@ _LEFT_OUT = {
 STRUCK = {"s", "strike", "del"}
 # Fields of forms, by whether they are not ticked or ticked, and those whose value is
 # not on the page.
+_CONTROLS = frozenset(("button", "textarea"))  # boxes of their own
 _BOXES = {"checkbox": ("\u2610 ", "\u2612 "), "radio": ("\u25cb ", "\u25c9 ")}
 _VALUES_NOT_SHOWN = {"hidden", "password", "color", "file", "image", "range"}
 _PARAGRAPHS = set(
@@ -282,6 +283,8 @@ class _HtmlText:
             self._buffer.append(STRUCK_MARK)
         elif tag in _LINKS and self._after_link:
             self._buffer.append(" ")  # links of a menu, which a style sheet parts
+        elif tag in _CONTROLS:
+            self._buffer.append(" ")
 
     def _add_field(self, element: Element) -> None:
         """Add what a field or a button of a form shows."""
@@ -289,7 +292,7 @@ class _HtmlText:
         if element.get("role") == "button":  # a menu's, which style sheets hide
             return
         if kind in _BOXES:
-            self._buffer.append(_BOXES[kind]["checked" in element.attrib])
+            self._buffer.append(f" {_BOXES[kind]['checked' in element.attrib]}")
         elif kind not in _VALUES_NOT_SHOWN:
             shown = element.get("value", "") or element.get("placeholder", "")
             self._buffer.append(f" {shown} ")
@@ -317,6 +320,8 @@ class _HtmlText:
             self._flush(level=_HEADINGS.get(tag, 0))
         if tag in STRUCK:
             self._buffer.append(STRUCK_MARK)
+        if tag in _CONTROLS:
+            self._buffer.append(" ")
         if tag in _LINKS:
             self._after_link = True
         if tag == "ruby":

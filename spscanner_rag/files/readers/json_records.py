@@ -6,6 +6,7 @@ they are written, and repeated keys are all read.
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from spscanner_rag.files.documents import TextFile
@@ -20,6 +21,8 @@ from spscanner_rag.text.block_segmentation import LONGEST_UNIT
 
 LONGEST_FIELD = 300
 """Characters: a longer value is a text, which is cut into sentences."""
+
+_SENTENCE_ENDS = (".", "!", "?", "\u3002")
 
 MOST_DEPTH = 500
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w-]{0,60}")
@@ -166,7 +169,7 @@ class _Records:
         if not any(_has_content(value) for value in values):
             texts = [self._shown(value) for value in values]
             joined = ", ".join(texts) or "[]"
-            if len(joined) <= LONGEST_FIELD:
+            if len(joined) <= LONGEST_FIELD and not are_sentences(texts):
                 self._add_row(path, joined)
                 return []
         waiting: list[_Waiting] = []
@@ -240,6 +243,20 @@ def _has_content(value: _Tree) -> bool:
     if isinstance(value, _Fields):
         return bool(value.pairs)
     return isinstance(value, list) and bool(value)
+
+
+def are_sentences(values: Sequence[str]) -> bool:
+    """Whether most values of a list are sentences, each of which is a record.
+
+    Examples
+    --------
+    >>> are_sentences(["It rained.", "Nobody came."]), are_sentences(["a.", "b."])
+    (True, False)
+    """
+    n_sentences = 0
+    for value in values:
+        n_sentences += value.rstrip().endswith(_SENTENCE_ENDS) and " " in value.strip()
+    return len(values) > 1 and 2 * n_sentences > len(values)
 
 
 def step_to(key: str) -> str:

@@ -12,7 +12,12 @@ from typing import Any
 
 from spscanner_rag.files.documents import PlaceStart, TextFile
 from spscanner_rag.files.readers.base64_values import is_base64
-from spscanner_rag.files.readers.json_records import LONGEST_FIELD, MOST_DEPTH, step_to
+from spscanner_rag.files.readers.json_records import (
+    LONGEST_FIELD,
+    MOST_DEPTH,
+    are_sentences,
+    step_to,
+)
 from spscanner_rag.files.readers.text_builder import decoded
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.block_segmentation import LONGEST_UNIT
@@ -138,7 +143,8 @@ class _Yaml:
     def _list(self, path: str, node: _Node) -> list[tuple[str, _Node]]:
         is_short = node.end - node.start <= LONGEST_FIELD
         is_flat = all(child.kind == "scalar" for child in node.children)
-        if is_short and (is_flat or node.flow):
+        texts = [child.text for child in node.children if child.kind == "scalar"]
+        if is_short and (is_flat or node.flow) and not are_sentences(texts):
             self._row(path, node)
             return []
         self._wait(node.start)
