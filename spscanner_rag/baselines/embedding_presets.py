@@ -36,7 +36,8 @@ PRESETS = {
     "contriever": Preset(
         "facebook/contriever-msmarco", similarity="dot", pooling="mean"
     ),
-    # this one and the five after it are those of Dense X, as its authors' scripts
+    # this one and the five after it are those of Dense X, by the names in the scripts
+    # of MixGR (Cai et al., 2024), which has the same six
     "contriever-unsupervised": Preset(
         "facebook/contriever", similarity="dot", pooling="mean"
     ),
