@@ -23,6 +23,9 @@ if [ "${1:-}" = --trial ]; then
         triton==3.6.0 numpy==2.3.5 setuptools wheel
     MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE "$python" -m pip install --quiet --no-build-isolation --no-deps \
         --target "$packages" mamba-ssm==2.3.2.post1
+    # for NLTK's sentence model alone, apart from what is imported
+    "$python" -m pip install --quiet --no-deps --target "$packages/bundle" -c "$packages/constraints.txt" llama-index-core
+    export NLTK_DATA="$packages/bundle/llama_index/core/_static/nltk_cache"
     export TRITON_INTERPRET=1
     sizes=(tiny) kinds=(mamba-ssm "plain mamba-ssm" torch)
     table=(--device cpu --dtype float32 --tokens 20 40 --repeats 1 --parts readings)

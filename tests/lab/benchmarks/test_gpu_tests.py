@@ -57,3 +57,12 @@ def test_an_image_needs_nothing_but_pytorch_and_triton() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     needed = {Requirement(line).name for line in project["dependencies"]}
     assert brought == (needed - {"torch"}) | OTHERS
+
+
+def test_a_trial_brings_the_sentence_model_as_a_run_does() -> None:
+    """The published scanner's units need it, and an image does not have it."""
+    folder = REPOSITORY / "spscanner_lab" / "benchmarks"
+    script = (folder / "gpu.sh").read_text()
+    trial, _, run = script.partition("--trial ]; then")[2].partition("\nelse\n")
+    assert "NLTK_DATA=" in trial
+    assert "NLTK_DATA=" in run.partition("\nfi\n")[0]
