@@ -18,6 +18,7 @@ KINDS = {
     "examples/*": "what is tested are scripts and notebooks of examples/",
     "files/test_nothing_lost.py": "one rule over all readers",
     "files/test_files_of_users.py": "one file of each kind, through its reader",
+    "files/test_further_files.py": "further files, through their readers",
     "*_browser.py": "a page in a browser, with its style and script",
     "*/test_api.py": "what a room hands to other rooms",
     "*/test_browser.py": "a page in a browser, with its style and script",

@@ -21,6 +21,12 @@ from spscanner_lab.benchmarks.house import (
 )
 
 
+@pytest.fixture(scope="module")
+def imports() -> list[Import]:
+    """All imports of the tree, found once."""
+    return all_imports()
+
+
 def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
     """Imports of integrations from elsewhere than API, `Scanner` and `scorers`."""
     allowed = {("spscanner_rag", "Scanner"), ("spscanner_rag.scanner", "Scanner")}
@@ -35,21 +41,21 @@ def round_the_api(imports: Sequence[Import], api: Sequence[str]) -> list[str]:
     ]
 
 
-def test_every_import_is_one_that_the_table_allows() -> None:
-    assert against_the_table(all_imports()) == []
+def test_every_import_is_one_that_the_table_allows(imports: list[Import]) -> None:
+    assert against_the_table(imports) == []
 
 
-def test_the_retriever_imports_nothing_of_the_workshop() -> None:
+def test_the_retriever_imports_nothing_of_the_workshop(imports: list[Import]) -> None:
     wrong = [
         (module, imported)
-        for module, imported, _ in all_imports()
+        for module, imported, _ in imports
         if not module.startswith("spscanner_lab")
         and imported.startswith("spscanner_lab")
     ]
     assert wrong == []
 
 
-def test_the_table_names_the_rooms_of_the_tree() -> None:
+def test_the_table_names_the_rooms_of_the_tree(imports: list[Import]) -> None:
     package = REPOSITORY / "spscanner_rag"
     entries = {
         path.relative_to(package).parts[0].removesuffix(".py")
@@ -57,21 +63,21 @@ def test_the_table_names_the_rooms_of_the_tree() -> None:
     }
     rooms = entries - {"__init__"}
     assert set(room_table()) == rooms | {"apps/cli", "integrations", "spscanner_lab"}
-    assert max(floors(rooms_used(all_imports())).values()) <= MOST_FLOORS
+    assert max(floors(rooms_used(imports)).values()) <= MOST_FLOORS
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circle_in(all_imports()) == []
+def test_no_modules_import_each_other_in_a_circle(imports: list[Import]) -> None:
+    assert circle_in(imports) == []
 
 
 def test_functions_fit_on_a_screen() -> None:
     assert statements_at_percentile(99, modules().values()) <= MOST_STATEMENTS
 
 
-def test_integrations_import_the_integration_api_alone() -> None:
+def test_integrations_import_the_integration_api_alone(imports: list[Import]) -> None:
     from spscanner_rag import retrieval
 
-    assert round_the_api(all_imports(), retrieval.__all__) == []
+    assert round_the_api(imports, retrieval.__all__) == []
 
 
 @pytest.mark.parametrize(
@@ -100,9 +106,9 @@ def test_integrations_import_the_integration_api_alone() -> None:
     ],
 )
 def test_one_more_import_against_the_table_is_noticed(
-    added: Import, message: str
+    imports: list[Import], added: Import, message: str
 ) -> None:
-    complaints = against_the_table([*all_imports(), added])
+    complaints = against_the_table([*imports, added])
     assert any(message in complaint for complaint in complaints)
 
 
@@ -118,12 +124,14 @@ def test_one_more_import_against_the_table_is_noticed(
         ),
     ],
 )
-def test_one_more_import_round_the_api_is_noticed(added: Import) -> None:
+def test_one_more_import_round_the_api_is_noticed(
+    imports: list[Import], added: Import
+) -> None:
     from spscanner_rag import retrieval
 
-    assert len(round_the_api([*all_imports(), added], retrieval.__all__)) == 1
+    assert len(round_the_api([*imports, added], retrieval.__all__)) == 1
 
 
-def test_a_circle_is_noticed() -> None:
+def test_a_circle_is_noticed(imports: list[Import]) -> None:
     added = Import("spscanner_rag.text.units", "spscanner_rag.scanner", "Scanner")
-    assert "spscanner_rag.text.units" in circle_in([*all_imports(), added])
+    assert "spscanner_rag.text.units" in circle_in([*imports, added])
