@@ -19,3 +19,11 @@ def test_logits_are_the_formula(values: list[float]) -> None:
         wide = np.mean(values[max(0, i - 4) : i + 5]) - cosine
         expected.append(-3 + 0.5 * scanner[i] + 10 * cosine + 2 * near + wide)
     np.testing.assert_allclose(WEIGHTS.logits(scanner, cosines), expected, atol=1e-4)
+
+
+def test_with_a_sentence_scan_the_second_formula_holds() -> None:
+    weights = MeaningWeights(scan=2.0, scan_scanner=0.5, scan_bias=-1.0, sentence=9.0)
+    scanner = np.float32([4, -2])
+    estimates = np.float32([1, 3])
+    logits = weights.logits(scanner, np.float32([0.1, 0.9]), estimates)
+    assert logits.tolist() == [-1 + 0.5 * 4 + 2 * 1, -1 + 0.5 * -2 + 2 * 3]

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.token_budget import TokenBudget
 from tests.fakes import words
 from tests.results.plain_selection import (
     CONTEXT,
@@ -91,3 +93,19 @@ def test_no_counter_gets_more_than_the_budget(
         "count_tokens": counter,
     }
     assert max(measured(result, counter, arguments)) <= max_tokens
+
+
+def test_neighbours_in_another_block_do_not_come_into_the_budget() -> None:
+    text = "One. Two. Three. Four."
+    starts = np.array([0, 5, 10, 17])
+    ends = np.array([4, 9, 16, 22])
+    budget = TokenBudget(
+        lambda start, end: text[start:end],
+        starts,
+        ends,
+        np.array([0, 0, 1, 1]),
+        max_tokens=100,
+        count=words,
+    )
+    budget.fill([1], context=3)
+    assert sorted(budget.costs) == [0, 1]
