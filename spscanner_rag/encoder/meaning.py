@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.encoder.across_languages import QuestionMeans, cosines_across
 from spscanner_rag.encoder.answer_evidence import answer_evidence, lead_of_others
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
@@ -68,6 +69,7 @@ class Meaning:
         self.name = name or ("default" if weighed else "custom")
         self.cache = VectorCache(encoder.digest)
         self._question_vector = lru_cache(_QUESTIONS_REMEMBERED)(encoder.question)
+        self._question_means = QuestionMeans(encoder)
 
     def vectors(
         self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
@@ -140,6 +142,24 @@ class Meaning:
         if self.weighed:
             return cosines
         return self.weights.to_scale(cosines, *self._unrelated_cosines)
+
+    def cosines_across(
+        self, query: str, vectors: SentenceVectors, languages: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return `cosines` without what the vectors of each language have in common.
+
+        Parameters
+        ----------
+        query : str
+            The question.
+        vectors : SentenceVectors
+            Those of a text's sentences.
+        languages : sequence of str
+            The language of each sentence.
+        """
+        question_mean = self._question_means.of(query)
+        question = self.question_vector(query)
+        return cosines_across(question, question_mean, vectors, languages)
 
     def read_again(
         self,

@@ -32,6 +32,7 @@ MULTILINGUAL_WEIGHTS: Final = MeaningWeights(
     scanner=0.0,
     sentence=45.0,
     words=4.5,
+    length=0.225,
     bias=-40.3,
     mean=0.79,
     deviation=0.023,

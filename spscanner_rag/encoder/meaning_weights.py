@@ -38,6 +38,9 @@ class MeaningWeights:
     words : float
         The weight of the share of the question's words that a sentence has, in
         `estimates`.
+    length : float
+        The weight of the logarithm of a sentence's length, 1 being the mean of its
+        text, in `estimates`.
     unread, unread_bias : float
         Turn the sentence scan's logit into that of a sentence which the scanner has not
         read.
@@ -103,6 +106,7 @@ class MeaningWeights:
     lead_in: float = 0.0
     others: float = 0.0
     words: float = 0.0
+    length: float = 0.0
 
     def __post_init__(self) -> None:
         check_numbers(self, "spscanner.meaning", _LARGEST_WEIGHT)
@@ -145,6 +149,7 @@ class MeaningWeights:
         self,
         cosines: NDArray[np.float32],
         word_shares: NDArray[np.float32] | None = None,
+        relative_lengths: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return the logits of sentences, (sentences,), without a scanner's.
 
@@ -154,10 +159,14 @@ class MeaningWeights:
             Cosines of the question with the sentences.
         word_shares : array (sentences,), optional
             Their scores by words, as shares of the largest possible one.
+        relative_lengths : array (sentences,), optional
+            Their lengths, 1 being the mean of the text.
         """
         logits = self.logits(np.zeros_like(cosines), cosines)
         if word_shares is not None:
             logits = logits + np.float32(self.words) * word_shares
+        if relative_lengths is not None:
+            logits = logits + np.float32(self.length) * np.log(relative_lengths)
         return np.asarray(logits, np.float32)
 
     def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -55,6 +55,15 @@ class SentenceVectors(NamedTuple):
             products[block] = self.rows[block].astype(np.float32) @ question
         return products * self.scales.astype(np.float32)
 
+    def mean(self, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the mean of the chosen vectors, (sentences,): (width,)."""
+        weights = np.where(chosen, self.scales.astype(np.float32), 0)
+        total = np.zeros(self.rows.shape[1], np.float32)
+        for start in range(0, len(weights), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            total += weights[block] @ self.rows[block].astype(np.float32)
+        return np.asarray(total / max(int(chosen.sum()), 1), np.float32)
+
 
 def digest_of(sentences: Sequence[str]) -> str:
     """Return a digest of the sentences of a text, in order."""

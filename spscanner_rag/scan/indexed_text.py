@@ -39,12 +39,23 @@ class IndexedText(TokenizedText):
         return speakers_of(self.sentences)
 
     @cached_property
-    def languages(self) -> frozenset[str]:
-        """The languages of its parts.
+    def unit_languages(self) -> list[str]:
+        """The language of each unit, told with its neighbours: (units,).
 
         See `text.language_parts`.
         """
-        return frozenset(part_languages(self.sentences))
+        return part_languages(self.sentences)
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages of its parts."""
+        return frozenset(self.unit_languages)
+
+    @cached_property
+    def relative_lengths(self) -> NDArray[np.float32]:
+        """The length of each unit, 1 being the mean of the text: (units,)."""
+        lengths = [max(len(unit.model_text.strip()), 1) for unit in self.units]
+        return np.asarray(lengths, np.float32) / max(float(np.mean(lengths or 1)), 1)
 
     @property
     def unit_tokens(self) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings
+from spscanner_rag.encoder.across_languages import reads_across
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_by_language import EXTRA as MULTILINGUAL
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
@@ -312,7 +313,8 @@ class Reading:
             None if statistics is None else statistics(words_to_match),
         )
         if matched.encoder == MULTILINGUAL:
-            return _read_by_meaning(matched, match)
+            assert vectors is not None
+            return _read_by_meaning(matched, match, vectors)
         question_features = None
         if match.query_idf is not None:
             question_features = query_features(
@@ -363,7 +365,9 @@ def _words_to_match(query: str, text: IndexedText) -> str:
     return names_and_numbers(query)
 
 
-def _read_by_meaning(matched: QueryOnText, match: LexicalMatch) -> QueryOnText:
+def _read_by_meaning(
+    matched: QueryOnText, match: LexicalMatch, vectors: SentenceVectors
+) -> QueryOnText:
     """A question whose logits are those of an encoder and of words alone.
 
     The model, which was trained on English, does not read.
@@ -373,7 +377,13 @@ def _read_by_meaning(matched: QueryOnText, match: LexicalMatch) -> QueryOnText:
     shares = None
     if match.scores.shape[1] > WORD_SHARE:
         shares = match.scores[:, WORD_SHARE]
-    estimates = matched.meaning.weights.estimates(matched.cosines, shares)
+    cosines = matched.cosines
+    languages = matched.text.unit_languages
+    if reads_across(matched.query, languages):
+        cosines = matched.meaning.cosines_across(matched.query, vectors, languages)
+    estimates = matched.meaning.weights.estimates(
+        cosines, shares, matched.text.relative_lengths
+    )
     return replace(matched, estimates=estimates, offset=0.0, reads=False)
 
 

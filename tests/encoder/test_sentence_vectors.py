@@ -22,3 +22,10 @@ def test_rounded_vectors_keep_their_cosines(vectors: np.ndarray) -> None:
 def test_digests_know_where_a_sentence_ends() -> None:
     assert digest_of(["ab", "c"]) != digest_of(["a", "bc"])
     assert digest_of(["ab"]) == digest_of(("ab",))
+
+
+def test_the_mean_is_that_of_the_chosen_vectors() -> None:
+    vectors = SentenceVectors.of(np.array([[3.0, 4.0], [1.0, 0.0], [0.0, -2.0]]))
+    mean = vectors.mean(np.array([True, True, False]))
+    np.testing.assert_allclose(mean, [0.8, 0.4], atol=0.01)
+    assert not vectors.mean(np.zeros(3, bool)).any()
