@@ -166,7 +166,8 @@ class MeaningWeights:
         if word_shares is not None:
             logits = logits + np.float32(self.words) * word_shares
         if relative_lengths is not None:
-            logits = logits + np.float32(self.length) * np.log(relative_lengths)
+            logarithms = np.asarray(np.log(relative_lengths), np.float32)
+            logits = logits + np.float32(self.length) * logarithms
         return np.asarray(logits, np.float32)
 
     def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:
