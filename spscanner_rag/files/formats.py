@@ -321,7 +321,7 @@ def formats_in_words(conjunction: str = "or") -> str:
     Examples
     --------
     >>> formats_in_words()  # doctest: +ELLIPSIS
-    'text, Markdown, HTML, PDF, DOCX, XLSX, ..., YAML, XML or LaTeX'
+    'text, Markdown, HTML, PDF, DOCX, XLSX, ... or ...'
     """
     names = [name for name, file_format in FORMATS.items() if file_format.is_listed]
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
