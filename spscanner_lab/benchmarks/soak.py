@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from spscanner_lab.benchmarks.report import Commands
+from spscanner_rag.system.kept_values import BYTES_VARIABLE
 
 if TYPE_CHECKING:
     from httpx import AsyncClient
@@ -35,6 +36,10 @@ MOST_TIMES_ALONE = 3.0
 
 MOST_GROWTH = 1.1
 """The most memory of the last quarter, in times that of the second quarter."""
+
+_KEPT_BYTES = 2**25
+"""What a server may keep for later questions: full long before the second quarter, so
+that any later growth is a leak."""
 
 _ADDRESS = re.compile(r"running on (http://\S+)")
 _COMMAND = [sys.executable, "-m", "spscanner_rag.apps.cli"]
@@ -196,7 +201,9 @@ async def _streams(options: list[str], load: Load) -> Seen:
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = [*_COMMAND[1:], "mcp", folder, "--no-cache", *options]
-        server = StdioServerParameters(command=_COMMAND[0], args=arguments)
+        server = StdioServerParameters(
+            command=_COMMAND[0], args=arguments, env=_environment()
+        )
         async with Client(stdio_client(server)) as client:
             (pid,) = _children_named(folder)
             return await _loaded_by_agent(pid, client, load)
@@ -339,12 +346,18 @@ def _children_named(argument: str) -> list[int]:
 def _program(arguments: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A server's process and its address."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([*_COMMAND, *arguments], stderr=log, stdout=log)
+        process = subprocess.Popen(
+            [*_COMMAND, *arguments], stderr=log, stdout=log, env=_environment()
+        )
         try:
             yield process, _address_in(log, process)
         finally:
             process.kill()
             process.wait()
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, BYTES_VARIABLE: str(_KEPT_BYTES)}
 
 
 def _address_in(log: IO[bytes], process: subprocess.Popen[bytes]) -> str:
