@@ -26,6 +26,7 @@ _LINES_LOOKED_AT = 3  # of a sentence: a heading may stand before the speaker
 _SHORTEST_NAME = 2
 _SHORTEST_PART = 3  # letters of a part of a name that stands for it
 _WORD = re.compile(r"[^\W_][\w.'-]*")
+_NEAR = 60  # characters before a name, or at a question's end, that are looked at
 _WORD_BEFORE = re.compile(r"([^\W_]\w*)[^\w.?!]*$")
 
 # Ann is none whose words are asked for after these: "What did they tell Ann?"
@@ -115,17 +116,18 @@ def asked_speakers(question: str, names: Sequence[str]) -> frozenset[int]:
     >>> [sorted(asked_speakers(question, names)) for question in questions]
     [[0], [], []]
     """
-    if _ENDS_STATEMENT.search(question) and not _ASKS.match(question):
+    if _ENDS_STATEMENT.search(question[-_NEAR:]) and not _ASKS.match(question):
         return frozenset()
     asked = []
     asks_who = _ASKS_WHO.match(question) is not None
     for number, match in _named(question, names):
-        before = _WORD_BEFORE.search(question[: match.start()])
+        text_before = question[max(match.start() - _NEAR, 0) : match.start()]
+        before = _WORD_BEFORE.search(text_before)
         word_before = "" if before is None else before[1].lower()
         if asks_who and word_before not in _DID:
             continue
         is_possessive = question.startswith("'", match.end())
-        is_source = _ACCORDING_TO.search(question[: match.start()]) is not None
+        is_source = _ACCORDING_TO.search(text_before) is not None
         is_object = word_before in _WORDS_BEFORE_OTHERS
         if is_possessive or is_source or not is_object:
             asked.append(number)
@@ -163,13 +165,18 @@ def _named(question: str, names: Sequence[str]) -> Iterator[tuple[int, re.Match[
     counts: Counter[str] = Counter()
     for parts in parts_of_names:
         counts.update(parts)
+    question_in_small_letters = question.lower()
     for number, name in enumerate(names):
         forms = [name]
         forms += [part for part in parts_of_names[number] if counts[part] == 1]
-        matches = filter(None, (_form_in(question, form) for form in forms))
-        match = next(matches, None)
-        if match is not None:
-            yield number, match
+        for form in forms:
+            # most names of a long chat are not in a question: no pattern is made
+            if form.lower() not in question_in_small_letters:
+                continue
+            match = _form_in(question, form)
+            if match is not None:
+                yield number, match
+                break
 
 
 def _form_in(question: str, form: str) -> re.Match[str] | None:

@@ -28,6 +28,7 @@ _TIMED = (
 )
 _SPEAKER_GROUPS = ("name", "nick", "sender", "doer")
 _UNTIMED = re.compile(rf"(?P<name>{NAME}):[ \t]+(?=\S)")
+_WAYS = (*_TIMED, _UNTIMED)
 _LOOKED_AT = 200  # lines of a text that decide whether it has turns
 _FEWEST_TURNS = 3
 # Minimum shares of lines that begin a turn: with time and speaker, with a time, with a
@@ -69,7 +70,7 @@ def speaker_of(line: str) -> str:
     >>> [speaker_of(line) for line in ("[12:01] Ann: Is it shut?", "12:02", "It is.")]
     ['Ann', '', '']
     """
-    beginning = _beginning(line, (*_TIMED, _UNTIMED))
+    beginning = _beginning(line, _WAYS)
     if beginning is None:
         return ""
     groups = beginning.groupdict()

@@ -106,3 +106,14 @@ def test_any_sentences_are_read(sentences: list[str]) -> None:
     speakers = speakers_of(sentences)
     assert len(speakers.of_sentences) == len(sentences)
     assert set(speakers.of_sentences) <= {NOBODY, *range(len(speakers.names))}
+
+
+@pytest.mark.parametrize("hostile", ["!", "a", "Ann, ", "according to "])
+def test_a_long_question_is_read_in_linear_time(hostile: str) -> None:
+    long_part = hostile * (400_000 // len(hostile))
+    assert asked_speakers(f"{long_part}x. Ben", ("Ben", "Anna")) == {0}
+
+
+def test_many_names_are_looked_for_without_a_pattern_each() -> None:
+    names = [f"Ann{number} Bee{number}" for number in range(50_000)]
+    assert asked_speakers("What did Bee77 say?", names) == {77}
