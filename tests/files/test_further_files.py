@@ -7,9 +7,7 @@ import pytest
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.reading import read_bytes
-from tests.files.test_files_of_users import Case, mail, notebook
-from tests.files.test_nothing_lost import results
+from tests.files.test_files_of_users import Case, check_results, mail, notebook
 from tests.small_files import epub, odt, pptx, shape, sheet_row, xlsx
 from tests.word import docx, paragraph
 
@@ -646,8 +644,4 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_results_of_a_small_file(name: str) -> None:
-    content, expected, unread = CASES[name]
-    data = content.encode() if isinstance(content, str) else content
-    shown = results(read_bytes(name, data))
-    assert not [text for text in expected if text not in shown], shown
-    assert not [text for text in unread if text in " ".join(shown)], shown
+    check_results(name, CASES[name])
