@@ -104,8 +104,7 @@ def _loss(questions: Sequence[_Logits], weights: MeaningWeights) -> float:
     for question in questions:
         logits = question.logits
         if question.said_by_others is not None:
-            behind = weights.others * question.said_by_others
-            logits = np.asarray(logits + behind, np.float32)
+            logits = weights.behind_asked(logits, question.said_by_others)
         logits = after_echoes(logits, question.marks, weights)
         logits = with_lead_ins(logits, question.marks, weights)
         others = np.logaddexp.reduce(logits[~question.relevant].astype(np.float64))

@@ -7,7 +7,7 @@ nearest to a question in another language. So the mean of each language is taken
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -34,17 +34,18 @@ _LAST_KANA: Final = "\u30ff"
 _SHORTEST: Final = 1e-6
 
 
-def _questions() -> Mapping[str, tuple[str, ...]]:
+@cache
+def questions() -> Mapping[str, tuple[str, ...]]:
+    """Return the same twelve questions in each language or script.
+
+    They are about all sorts of things.
+    """
     folder = files("spscanner_rag.encoder")
-    questions = {}
+    by_language = {}
     for line in folder.joinpath("questions.txt").read_text("utf-8").splitlines():
         language, _, text = line.partition(": ")
-        questions[language] = tuple(text.split("|"))
-    return questions
-
-
-QUESTIONS: Final = _questions()
-"""The same twelve questions about all sorts of things in each language or script."""
+        by_language[language] = tuple(text.split("|"))
+    return by_language
 
 
 class QuestionMeans:
@@ -61,20 +62,20 @@ class QuestionMeans:
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder
-        self._of_language = lru_cache(len(QUESTIONS) + 1)(self._made)
+        self._of_language = lru_cache(None)(self._made)
 
     def of(self, question: str) -> NDArray[np.float32]:
         """Return the mean of questions in the language of one: (width,)."""
         language = question_language(question)
         if language == HAN and _has_kana(question):
             language = _KANA
-        return self._of_language(language if language in QUESTIONS else UNKNOWN)
+        return self._of_language(language if language in questions() else UNKNOWN)
 
     def _made(self, language: str) -> NDArray[np.float32]:
         if language == UNKNOWN:
-            vectors = [self._of_language(name) for name in QUESTIONS]
+            vectors = [self._of_language(name) for name in questions()]
         else:
-            vectors = [self._encoder.question(text) for text in QUESTIONS[language]]
+            vectors = [self._encoder.question(text) for text in questions()[language]]
         return np.asarray(np.mean(vectors, axis=0), np.float32)
 
 

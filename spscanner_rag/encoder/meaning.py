@@ -205,8 +205,7 @@ class Meaning:
         lead = 0.0
         if said_by_others is not None:
             lead = lead_of_others(logits, said_by_others)
-            behind = self.weights.others * said_by_others
-            logits = np.asarray(logits + behind, np.float32)
+            logits = self.weights.behind_asked(logits, said_by_others)
         if not self.weighed:
             return logits, None
         evidence = answer_evidence(cosines, cross_logits)

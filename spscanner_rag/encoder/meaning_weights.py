@@ -170,6 +170,20 @@ class MeaningWeights:
             logits = logits + np.float32(self.length) * logarithms
         return np.asarray(logits, np.float32)
 
+    def behind_asked(
+        self, logits: NDArray[np.float32], said_by_others: NDArray[np.bool_]
+    ) -> NDArray[np.float32]:
+        """Return logits with `others` added for what others say than who is asked for.
+
+        Parameters
+        ----------
+        logits : array (sentences,)
+            Of all sentences of a text.
+        said_by_others : array (sentences,)
+            From `scan.who_said_it.said_by_others`.
+        """
+        return np.asarray(logits + self.others * said_by_others, np.float32)
+
     def unread_logits(self, estimates: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the logits, (sentences,), of sentences that the scanner has not read.
 
@@ -199,6 +213,11 @@ class MeaningWeights:
     def weighs_echoes(self) -> bool:
         """Whether a sentence that asks, or a heading, counts as such."""
         return any((self.asks, self.heading, self.handed))
+
+    @property
+    def weighs_others(self) -> bool:
+        """Whether it counts who says a sentence."""
+        return any((self.others, self.answer_others))
 
     @property
     def weighs_lists(self) -> bool:

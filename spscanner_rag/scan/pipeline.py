@@ -372,16 +372,19 @@ def _read_again(
     if meaning is None or query_on_text.cosines is None:
         return logits, None
     text = query_on_text.text
+    weights = meaning.weights
+    others = None
+    if weights.weighs_others:
+        others = said_by_others(query_on_text.query, text.speakers)
     logits, answerable = meaning.read_again(
         query_on_text.query,
         text.sentences,
         logits,
         query_on_text.cosines,
-        said_by_others(query_on_text.query, text.speakers),
+        others,
         meter.expect,
         meter.after_step,
     )
-    weights = meaning.weights
     if weights.weighs_echoes:
         logits = after_echoes(logits, text.marks, weights)
     if weights.weighs_lists:

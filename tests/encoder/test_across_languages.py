@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from spscanner_rag.encoder.across_languages import (
     FEWEST_SENTENCES,
-    QUESTIONS,
     QuestionMeans,
     cosines_across,
+    questions,
     reads_across,
 )
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
@@ -95,10 +95,10 @@ def test_only_other_languages_are_read_across(
 
 
 def test_questions_are_in_their_languages() -> None:
-    for language, questions in QUESTIONS.items():
+    for language, texts in questions().items():
         expected = "han" if language == "kana" else language
-        assert {question_language(question) for question in questions} == {expected}
-        assert len(set(questions)) == 12
+        assert {question_language(question) for question in texts} == {expected}
+        assert len(set(texts)) == 12
 
 
 def test_a_mean_is_that_of_questions_in_the_language(means: QuestionMeans) -> None:
@@ -108,8 +108,8 @@ def test_a_mean_is_that_of_questions_in_the_language(means: QuestionMeans) -> No
         ("谁签署了条约", "han"),
         ("だれが署名しましたか", "kana"),
     ):
-        vectors = [encoder.question(text) for text in QUESTIONS[language]]
+        vectors = [encoder.question(text) for text in questions()[language]]
         np.testing.assert_allclose(means.of(question), np.mean(vectors, 0), atol=1e-6)
-    others = np.mean([means.of(texts[0]) for texts in QUESTIONS.values()], 0)
+    others = np.mean([means.of(texts[0]) for texts in questions().values()], 0)
     korean = means.of("누가 조약에 서명했습니까")
     np.testing.assert_allclose(korean, others, atol=1e-6)

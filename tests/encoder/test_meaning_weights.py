@@ -27,3 +27,13 @@ def test_with_a_sentence_scan_the_second_formula_holds() -> None:
     estimates = np.float32([1, 3])
     logits = weights.logits(scanner, np.float32([0.1, 0.9]), estimates)
     assert logits.tolist() == [-1 + 0.5 * 4 + 2 * 1, -1 + 0.5 * -2 + 2 * 3]
+
+
+def test_what_others_say_is_behind_by_its_weight() -> None:
+    weights = MeaningWeights(others=-2.0)
+    said_by_others = np.array([False, True])
+    logits = weights.behind_asked(np.float32([1, 4]), said_by_others)
+    assert logits.tolist() == [1, 2]
+    assert weights.weighs_others
+    assert MeaningWeights(answer_others=-1.0).weighs_others
+    assert not MeaningWeights().weighs_others
