@@ -1,4 +1,4 @@
-"""Keeps the vectors of texts for later questions, within a bound of bytes.
+"""Keeps the vectors of texts for later questions, within the bound of the process.
 
 Two threads do not read the same text at once. They read different texts at once, a
 short one beside a long one.
@@ -6,15 +6,13 @@ short one beside a long one.
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Protocol
 
 from spscanner_rag.encoder.sentence_encoder import Step
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
-
-MOST_BYTES: Final = 2**28  # of vectors kept for later questions: some 700,000 sentences
+from spscanner_rag.system.kept_values import KeptValues
 
 _WAIT_SECONDS = 0.025
 _TEXTS_READ_AT_ONCE = 64  # number of locks, of which each text has one
@@ -52,17 +50,13 @@ class VectorCache:
     def __init__(self, encoder: str) -> None:
         self.store: VectorStore | None = None  # is consulted before a text is read
         self._encoder = encoder
-        self._vectors_by_key: OrderedDict[str, SentenceVectors] = OrderedDict()
-        self._bytes = 0
+        self._kept = KeptValues[SentenceVectors]()
 
     def get(self, key: str, n_sentences: int) -> SentenceVectors | None:
         """Return the vectors kept here or in the store, if any."""
-        with _cache_lock:
-            if key in self._vectors_by_key:
-                self._vectors_by_key.move_to_end(key)
-                return self._vectors_by_key[key]
-        if self.store is None:
-            return None
+        vectors = self._kept.get(key)
+        if vectors is not None or self.store is None:
+            return vectors
         vectors = self.store.get(self._encoder, key)
         if vectors is None or len(vectors.rows) != n_sentences:
             return None
@@ -71,19 +65,8 @@ class VectorCache:
         return vectors
 
     def put(self, key: str, vectors: SentenceVectors) -> None:
-        """Keep the vectors of a text.
-
-        The least recently used ones are removed to make room.
-        """
-        with _cache_lock:
-            replaced = self._vectors_by_key.pop(key, None)
-            if replaced is not None:
-                self._bytes -= replaced.nbytes
-            self._bytes += vectors.nbytes
-            self._vectors_by_key[key] = vectors
-            while self._bytes > MOST_BYTES and len(self._vectors_by_key) > 1:
-                _, oldest = self._vectors_by_key.popitem(last=False)
-                self._bytes -= oldest.nbytes
+        """Keep the vectors of a text, as long as the process has room for them."""
+        self._kept.put(key, vectors, vectors.nbytes)
 
     def put_everywhere(self, key: str, vectors: SentenceVectors) -> None:
         """Keep the vectors of a text here and in the store."""
@@ -93,13 +76,11 @@ class VectorCache:
 
 
 _reading_locks: list[threading.RLock]
-_cache_lock: threading.Lock
 
 
 def _make_locks() -> None:
     """Make new locks: in a forked child, no thread holds one."""
-    global _cache_lock, _reading_locks
-    _cache_lock = threading.Lock()
+    global _reading_locks
     _reading_locks = [threading.RLock() for _ in range(_TEXTS_READ_AT_ONCE)]
 
 

@@ -12,6 +12,7 @@ from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_encoder import ignore
 from spscanner_rag.encoder.sentence_vectors import digest_of
 from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.system.kept_values import bound_of_process
 
 SENTENCES = ["the keeper wrote the date . ", "he signed the treaty . ", "it rained ! "]
 WEIGHTS = MeaningWeights(scanner=0.5, sentence=10, near=2, wide=1, bias=-3)
@@ -73,7 +74,7 @@ def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -
     meaning = Meaning(encoder, WEIGHTS)
     with (
         vector_cache.only_reader_of(digest_of(SENTENCES), ignore),
-        vector_cache._cache_lock,
+        bound_of_process()._lock,
     ):
         child = os.fork()
         if not child:
@@ -82,15 +83,26 @@ def test_a_forked_child_waits_for_no_lock_of_its_parent(encoder: TokenEncoder) -
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_vectors_are_bounded_in_bytes(
+def test_vectors_share_the_bound_of_all_that_the_process_keeps(
     encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spscanner_rag.encoder.vector_cache.MOST_BYTES", 100)
+    bound = bound_of_process()
     meaning = Meaning(encoder, WEIGHTS)
-    for sentence in SENTENCES:
-        meaning.vectors([sentence] * 3)
-    assert [meaning.has_vectors([sentence] * 3) for sentence in SENTENCES] == [
-        False,
-        False,
-        True,
-    ]
+    texts = [[sentence] * 3 for sentence in SENTENCES]
+    size_of_one = meaning.vectors(texts[0]).nbytes
+    monkeypatch.setattr(bound, "most_bytes", 2 * size_of_one - 1)
+    for text in texts:
+        meaning.vectors(text)
+    assert [meaning.has_vectors(text) for text in texts] == [False, False, True]
+
+
+def test_a_process_that_keeps_nothing_makes_vectors_again(
+    encoder: TokenEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bound_of_process(), "most_bytes", 0)
+    counting = Counting(encoder)
+    meaning = Meaning(counting, WEIGHTS)
+    first = meaning.vectors(SENTENCES)
+    again = meaning.vectors(SENTENCES)
+    assert counting.reads == 2
+    assert (first.rows == again.rows).all()
