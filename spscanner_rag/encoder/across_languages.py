@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.text.language_parts import UNKNOWN, question_language
-from spscanner_rag.text.scripts import HAN
+from spscanner_rag.text.scripts import HAN, has_kana
 
 SHARE_OF_MEAN: Final = 0.9
 """The share of a language's mean that is taken off; 0.7 is as good, 0.5 is worse."""
@@ -29,8 +29,6 @@ OWN_SHARE: Final = 0.9
 """From this share of sentences on in the question's language, nothing is taken off."""
 
 _KANA: Final = "kana"
-_FIRST_KANA: Final = "\u3041"
-_LAST_KANA: Final = "\u30ff"
 _SHORTEST: Final = 1e-6
 
 
@@ -67,7 +65,7 @@ class QuestionMeans:
     def of(self, question: str) -> NDArray[np.float32]:
         """Return the mean of questions in the language of one: (width,)."""
         language = question_language(question)
-        if language == HAN and _has_kana(question):
+        if language == HAN and has_kana(question):
             language = _KANA
         return self._of_language(language if language in questions() else UNKNOWN)
 
@@ -155,7 +153,3 @@ def _groups(languages: Sequence[str]) -> list[NDArray[np.bool_]]:
     if rest.any():
         groups.append(rest)
     return groups
-
-
-def _has_kana(question: str) -> bool:
-    return any(_FIRST_KANA <= letter <= _LAST_KANA for letter in question)

@@ -9,10 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 from spscanner_rag.text.languages import ENGLISH, OTHER, STOP_WORDS, STOP_WORDS_OF
-from spscanner_rag.text.scripts import FIRST_OTHER, HAN, LATIN, main_script, script_of
+from spscanner_rag.text.scripts import (
+    FIRST_OTHER,
+    HAN,
+    LATIN,
+    UNSPACED,
+    main_script,
+    script_of,
+)
 
 UNKNOWN: Final = ""
 """The language of what shows none, such as a table of numbers."""
@@ -29,6 +37,7 @@ _SHARE = 0.1  # and the share of a part's words that they must be
 _ACCENTED_SHARE = 0.02  # of the letters of a part that is not English
 _PROSE_WORDS = 40  # in small letters, without a stop word, that are no English table
 _HAN_LETTERS = 2  # Latin ones that say as much as a Han character
+_LETTERS_OF_WORD = {HAN: 2, **dict.fromkeys(UNSPACED, 4)}  # without white space
 _LATIN_RUN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _NOT_ENGLISH = "¿¡ßıİğĞşŞłŁøØåÅæÆœŒñÑãÃõÕ"
 
@@ -138,7 +147,7 @@ def is_english(sentences: Sequence[str]) -> bool:
     languages = part_languages(sentences)
     for sentence, language in zip(sentences, languages, strict=True):
         words = _WORD.findall(sentence)
-        n_words[language] += len(words)
+        n_words[language] += _n_words(words)
         n_small += sum(word.islower() for word in words)
     total = n_words.total()
     n_unknown = n_words[UNKNOWN]
@@ -238,6 +247,16 @@ def _script_of(words: Sequence[str]) -> str:
     if _is_latin(words):
         return LATIN
     return main_script((word, 1) for word in words)
+
+
+def _n_words(runs: Sequence[str]) -> int:
+    """How many words runs of letters have, also in scripts without white space."""
+    if _is_latin(runs):
+        return len(runs)
+    n_words = 0
+    for run in runs:
+        n_words += ceil(len(run) / _LETTERS_OF_WORD.get(script_of(run[0]), len(run)))
+    return n_words
 
 
 def _letters_of_other_scripts(words: Sequence[str]) -> Counter[str]:

@@ -7,11 +7,19 @@ from functools import lru_cache
 from typing import Final
 
 LATIN: Final = "latin"
+GREEK: Final = "greek"
 HAN: Final = "han"
 """Han characters and kana: of Chinese and Japanese."""
 
+_KANA_RANGES: Final = (
+    (HAN, 0x3041, 0x30FF),
+    (HAN, 0x31F0, 0x31FF),
+    (HAN, 0xFF66, 0xFF9F),
+)
+_MIDDLE_DOT = 0x30FB  # of Japanese, but also in foreign names in Chinese
+
 _RANGES: Final = (
-    ("greek", 0x370, 0x3FF),
+    (GREEK, 0x370, 0x3FF),
     ("cyrillic", 0x400, 0x52F),
     ("armenian", 0x530, 0x58F),
     ("hebrew", 0x590, 0x5FF),
@@ -36,19 +44,19 @@ _RANGES: Final = (
     ("hangul", 0x1100, 0x11FF),
     ("ethiopic", 0x1200, 0x139F),
     ("khmer", 0x1780, 0x17FF),
-    ("greek", 0x1F00, 0x1FFF),
+    (GREEK, 0x1F00, 0x1FFF),
     ("han", 0x2E80, 0x2FDF),
     ("han", 0x3005, 0x3007),
-    ("han", 0x3041, 0x30FF),
+    _KANA_RANGES[0],
     ("hangul", 0x3130, 0x318F),
-    ("han", 0x31F0, 0x31FF),
+    _KANA_RANGES[1],
     ("han", 0x3400, 0x4DBF),
     ("han", 0x4E00, 0x9FFF),
     ("hangul", 0xAC00, 0xD7AF),
     ("han", 0xF900, 0xFAFF),
     ("arabic", 0xFB50, 0xFDFF),
     ("arabic", 0xFE70, 0xFEFE),
-    ("han", 0xFF66, 0xFF9F),
+    _KANA_RANGES[2],
     ("hangul", 0xFFA0, 0xFFDC),
     ("han", 0x20000, 0x323AF),
 )
@@ -91,6 +99,24 @@ def script_of(letter: str) -> str:
         if code <= last:
             return script
     return LATIN
+
+
+def has_kana(text: str) -> bool:
+    """Whether a text has hiragana or katakana, and so is Japanese and not Chinese.
+
+    Examples
+    --------
+    >>> has_kana("誰が書いたか"), has_kana("約翰・埃爾維是誰")
+    (True, False)
+    """
+    return any(map(_is_kana, text))
+
+
+def _is_kana(letter: str) -> bool:
+    code = ord(letter)
+    if code == _MIDDLE_DOT:
+        return False
+    return any(first <= code <= last for _, first, last in _KANA_RANGES)
 
 
 def main_script(words: Iterable[tuple[str, int]]) -> str:

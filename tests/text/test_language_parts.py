@@ -105,3 +105,14 @@ def test_paragraphs_in_turns_have_their_own_languages() -> None:
     languages = part_languages([*english, *german] * 5)
     assert languages == ["english", "english", "german", "german"] * 5
     assert not is_english([*english, *german] * 5)
+
+
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_half_a_text_without_white_space_is_half_of_its_words(language: str) -> None:
+    texts = {}
+    for line in PARALLEL.read_text(encoding="utf-8").splitlines():
+        document = json.loads(line)
+        texts[document["doc_id"]] = document["text"].split("\n")
+    english = texts["station-en"]
+    assert is_english(english)
+    assert not is_english([*english, *texts[f"mill-{language}"]])
