@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.text.scripts import GREEK, main_script
+
 MARKS: Final = (
     "length",
     "asks",
@@ -31,6 +33,7 @@ QUESTION_MARKS: Final = ("who", "when", "where", "amount", "reason", "manner", "
 
 _ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f\u061f\u0964\u0965")
 _QUESTION_ENDS = frozenset("?\uff1f\u061f\u037e")
+_GREEK_QUESTION_END = ";"  # as which Unicode writes U+037E too
 _CLOSING = "\"'\u201d\u2019\u00bb)]\u3011\u300d\u300f"
 _BULLETS = (
     "*\u2013\u2014\u2022\u2023\u25e6\u00b7\u25cf\u25cb\u25a0\u25a1\u25aa\u25ab\u27a2-"
@@ -99,7 +102,7 @@ def _marks_of(sentence: str) -> tuple[float, ...]:
     is_short = 0 < len(sentence) <= _LONGEST_HEADING
     return (
         np.log1p(len(sentence)) / _LENGTH_SCALE,
-        float(last in _QUESTION_ENDS and bool(last)),
+        float(_asks(sentence, last)),
         float(ends),
         float(last == ":"),
         float(_ITEM.match(sentence) is not None),
@@ -110,3 +113,10 @@ def _marks_of(sentence: str) -> tuple[float, ...]:
         float(_NAME.search(sentence) is not None),
         float(first.islower()),
     )
+
+
+def _asks(sentence: str, last: str) -> bool:
+    """Whether a sentence with a last character before closing marks is a question."""
+    if last == _GREEK_QUESTION_END and not sentence.isascii():
+        return main_script([(sentence, 1)]) == GREEK
+    return bool(last) and last in _QUESTION_ENDS

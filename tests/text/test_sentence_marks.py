@@ -17,6 +17,8 @@ from spscanner_rag.text.sentence_marks import (
     [
         ("Who signs the papers?", {"asks", "ends"}),
         ("\u8ab0\u304c\u7f72\u540d\u3057\u305f\uff1f", {"asks", "ends"}),
+        ("Πόσο κοστίζει;", {"asks", "is_heading", "has_name"}),
+        ("If α > β;", {"is_heading"}),
         ("Ann: Bob does.", {"ends", "has_speaker"}),
         ("\u25cf Rest at home", {"is_item"}),
         ("(a) a dog", {"is_item"}),
