@@ -11,6 +11,7 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from spscanner_rag.lexical.german_stems import GERMAN, german_stems
 from spscanner_rag.lexical.postings import Postings, postings_of_text
 from spscanner_rag.lexical.written_forms import (
     DECIMAL_COMMA,
@@ -192,6 +193,8 @@ def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
     ['sail', 'sail', 'treati']
     """
     # English keeps other scripts, and stems foreign names.
+    if language == GERMAN:
+        return german_stems(words)
     stemmed_as = ENGLISH
     if language in Stemmer.algorithms():
         stemmed_as = language

@@ -138,7 +138,7 @@ def test_every_english_example_is_english() -> None:
 def test_stems_are_those_of_the_language() -> None:
     assert query_stems("Welche Brüder kauften die Häuser?", "german") == (
         "brud",
-        "kauft",
+        "kauf",
         "haus",
     )
     words = index_words(GERMAN)
