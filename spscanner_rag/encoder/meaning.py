@@ -105,12 +105,23 @@ class Meaning:
         return vectors.encoder == self.encoder.digest
 
     def own_vectors(
-        self, vectors: SentenceVectors, sentences: Sequence[str]
+        self,
+        vectors: SentenceVectors,
+        sentences: Sequence[str],
+        before: Step = ignore,
+        after_step: Step = ignore,
     ) -> SentenceVectors:
         """Return vectors, or this encoder's where another one made them."""
         if vectors.encoder in ("", self.encoder.digest):
             return vectors
-        return self.vectors(sentences)
+        return self.vectors(sentences, before, after_step)
+
+    def reader_for(self, query: str) -> "Meaning | None":
+        """Return what matches a question with a text of any language.
+
+        None if it depends on the text.
+        """
+        return self
 
     def of_question(self, query: str, vectors: SentenceVectors) -> "Meaning | None":
         """Return what matches a question with a text that has these vectors.

@@ -152,10 +152,23 @@ class MeaningByLanguage(Meaning):
         return other is not None and other.would_make(vectors)
 
     def own_vectors(
-        self, vectors: SentenceVectors, sentences: Sequence[str]
+        self,
+        vectors: SentenceVectors,
+        sentences: Sequence[str],
+        before: Step = ignore,
+        after_step: Step = ignore,
     ) -> SentenceVectors:
         """Return vectors, which are this encoder's if it is asked for them."""
         return vectors
+
+    def reader_for(self, query: str) -> Meaning | None:
+        """Return the encoder of other languages for a question in one of them.
+
+        None for an English question, and without that encoder.
+        """
+        if _may_be_english(query):
+            return None
+        return self.multilingual
 
     def of_question(self, query: str, vectors: SentenceVectors) -> Meaning | None:
         """Return what matches a question with a text that has these vectors.
@@ -163,7 +176,7 @@ class MeaningByLanguage(Meaning):
         None without an encoder of their languages.
         """
         of_english = vectors.encoder in ("", self.encoder.digest)
-        if of_english and language_of_question(query) in (ENGLISH, UNKNOWN):
+        if of_english and _may_be_english(query):
             return self
         return self.multilingual
 
@@ -175,6 +188,10 @@ class MeaningByLanguage(Meaning):
             multilingual_weights=self._multilingual_weights,
         )
         return rebuild, (self.encoder, self.weights)
+
+
+def _may_be_english(query: str) -> bool:
+    return language_of_question(query) in (ENGLISH, UNKNOWN)
 
 
 _loading_lock: threading.Lock

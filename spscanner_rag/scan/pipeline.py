@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
@@ -30,6 +29,7 @@ from spscanner_rag.scan.read_share import (
 )
 from spscanner_rag.scan.reading import Reading, StatisticsOf, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
+from spscanner_rag.scan.text_vectors import TextVectors
 from spscanner_rag.scan.who_said_it import said_by_others
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
@@ -274,16 +274,16 @@ class Pipeline:
         statistics_of = cache(CollectionIndex.statistics)
         before: ScanRequest | None = None
         indexed: IndexedText | None = None
-        vectors: SentenceVectors | None = None
+        text_vectors: TextVectors | None = None
         for request in requests:
             meter.check()
             if indexed is None or before is None or not _same_text(request, before):
                 indexed = request.prepared or self.reading.index_text(
                     request.text, request.units, meter.check
                 )
-                vectors = request.vectors
-                if vectors is None:
-                    vectors = self.reading.vectors(indexed, meter)
+                text_vectors = TextVectors(self.reading, indexed, request.vectors)
+            assert text_vectors is not None
+            vectors = text_vectors.for_question(request.query, meter)
             statistics: StatisticsOf | None = None
             if self.reading.lexical and request.collection is not None:
                 statistics = partial(

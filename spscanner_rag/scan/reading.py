@@ -180,6 +180,15 @@ class Reading:
             return None
         return self.meaning.vectors(indexed.sentences, meter.expect, meter.after_step)
 
+    def reader_for(self, query: str) -> Meaning | None:
+        """Return the encoder that a question needs, whatever the text.
+
+        None if the text decides, or without an encoder.
+        """
+        if self.meaning is None:
+            return None
+        return self.meaning.reader_for(folded(query) if self.folds else query)
+
     def folded_units(
         self,
         text: str,
