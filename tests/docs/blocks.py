@@ -1,18 +1,19 @@
-"""The code blocks of the documentation: run in order, or checked without running."""
+"""The code blocks of the documentation, and how they run.
 
+``run_page.py`` runs them in environments without the packages of the tests, so this
+module imports the standard library alone.
+"""
+
+import io
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from spscanner_lab.benchmarks.__main__ import _parser as benchmarks_parser
-from spscanner_lab.training.recipe import read_recipe
-from spscanner_rag.apps.cli.app import program
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -109,6 +110,26 @@ def blocks_of(text: str, page: str) -> list[Block]:
     return found
 
 
+def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
+    """Run the blocks of a page in order, in the current folder, ``folder``.
+
+    Yields each block that runs, and what it printed. ``AssertionError`` if it fails, or
+    if it did not print what the page shows below it.
+    """
+    name = str(page)
+    if REPOSITORY in page.parents:
+        name = str(page.relative_to(REPOSITORY))
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text(encoding="utf-8"), name):
+        if block.not_run or (block.language == "text" and not block.file):
+            continue
+        with redirect_stdout(io.StringIO()) as printed:
+            shown = run_block(block, folder, names)
+        shown += printed.getvalue()
+        check_printed(block, shown)
+        yield block, shown
+
+
 def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
     """Run a block in the current folder, ``folder``; return what a shell printed."""
     if block.file:
@@ -118,6 +139,8 @@ def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
     elif block.language == "sh":
         return run_shell(block, folder)
     elif block.language == "toml":
+        from spscanner_lab.training.recipe import read_recipe
+
         read_recipe(folder / block.file)
     elif block.language == "json":
         assert isinstance(json.loads(block.text), dict), block.place
@@ -142,16 +165,10 @@ def check_printed(block: Block, printed: str) -> None:
 
 
 def run_shell(block: Block, folder: Path) -> str:
-    """Run commands with this environment's program and this repository's code."""
-    paths = [
-        str(REPOSITORY),
-        str(REPOSITORY / "integrations"),
-        os.environ.get("PYTHONPATH", ""),
-    ]
+    """Run commands with the programs of this environment."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "HF_HUB_OFFLINE": "1",
     }
     command = ["bash", "-euo", "pipefail", "-c", block.text]
@@ -168,57 +185,3 @@ def run_shell(block: Block, folder: Path) -> str:
         f"{block.place}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     )
     return done.stdout
-
-
-def check_commands(block: Block) -> None:
-    """Parse those commands of a shell block that are ours, without running them."""
-    for words in commands(block.text):
-        if "=" in words[0]:  # a variable of the shell
-            continue
-        program = Path(words[0]).name
-        if program == "spscanner":
-            parse_command(words[1:])
-        elif words[:3] == ["python", "-m", "spscanner_lab.benchmarks"]:
-            benchmarks_parser().parse_args(
-                [word for word in words[3:] if word != "--help"]
-            )
-        elif program == "pytest":
-            paths = [word for word in words[1:] if "/" in word]
-            assert all((REPOSITORY / path).exists() for path in paths), words
-        elif program == "python" and words[1].endswith(".py"):
-            assert (REPOSITORY / words[1]).is_file(), words
-        elif program == "torchrun":
-            module = words.index("-m") + 1
-            assert words[module] == "spscanner_rag.apps.cli", f"{block.place}: {words}"
-            parse_command(words[module + 1 :])
-        elif words[:2] == ["serve", "run"]:  # of Ray Serve
-            folder = words[words.index("--app-dir") + 1]
-            served = words[-1].partition(":")[0]
-            assert (REPOSITORY / folder / f"{served}.py").is_file(), words
-        elif program == "curl":
-            json.loads(words[words.index("-d") + 1])
-        else:
-            assert program in ("python3", "pip"), f"{block.place}: {words}"
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    """The words of each simple command of a shell script without control structures."""
-    for line in text.replace("\\\n", " ").splitlines():
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
-        lexer.commenters, lexer.whitespace_split = "#", True
-        words: list[str] = []
-        for word in [*lexer, ";"]:
-            if set(word) <= set(";&|"):
-                if words:
-                    yield words
-                words = []
-            else:
-                words.append(word)
-
-
-def parse_command(words: list[str]) -> None:
-    """Parse the arguments of ``spscanner``; unknown or missing ones are errors."""
-    group = program()
-    with group.make_context("spscanner", list(words)) as context:
-        name, command, rest = group.resolve_command(context, list(words))  # type: ignore[attr-defined]
-        command.make_context(name, rest, parent=context)

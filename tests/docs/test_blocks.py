@@ -1,5 +1,6 @@
 """Every code block of the documentation runs, or is checked if it cannot run here."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from tests.docs.blocks import (
     REPOSITORY,
     Block,
     blocks_of,
-    check_commands,
     check_printed,
-    run_block,
+    run_page,
 )
+from tests.docs.commands import check_commands
 
 with suppress(ImportError):
     import mcp.client.stdio  # noqa: F401
@@ -80,31 +81,20 @@ RUN = [page for page in PAGES if any(not block.not_run for block in blocks(page)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_blocks_run_in_order(
-    page: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in NEEDED.get(name_of(page), ()):
         pytest.importorskip(module)
     shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "__main__"}
+    code = [str(REPOSITORY), str(REPOSITORY / "integrations")]
+    if "PYTHONPATH" in os.environ:
+        code.append(os.environ["PYTHONPATH"])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(code))
     printed = ""
-    for block in blocks(page):
-        shown = (
-            ""
-            if block.not_run
-            else run_block(block, tmp_path, names) + capsys.readouterr().out
-        )
-        assert (
-            shown
-            or block.not_run
-            or block.language == "text"
-            or page.stem not in GUIDES
-        ), block.place
-        if not block.not_run:
-            check_printed(block, shown)
+    for block, shown in run_page(page, tmp_path):
+        quiet = block.language == "text" or page.stem not in GUIDES
+        assert shown or quiet, block.place
         printed += shown
     assert [
         text for text in PRINTED.get(name_of(page), ()) if text not in printed
@@ -156,3 +146,46 @@ def test_what_a_block_does_not_print_is_found(shown: str) -> None:
     block, _ = blocks_of(PRINTED_BELOW.format(shown), "p")
     with pytest.raises(AssertionError, match="was not printed"):
         check_printed(block, "a 0.345 b\n  middle\nlast\n")
+
+
+def run_alone(folder: Path, *pages: Path) -> subprocess.CompletedProcess[str]:
+    """Run pages as before a release, by a program that knows only its interpreter."""
+    program = REPOSITORY / "tests" / "docs" / "run_pages.py"
+    return subprocess.run(
+        [sys.executable, str(program), *map(str, pages)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_pages_run_in_another_folder_with_the_programs_of_an_interpreter(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- file: names.txt -->\n```text\nAnne\n```\n\n"
+        "```python\nname = open('names.txt').read().strip()\n```\n\n"
+        "```python\nimport sys\nprint(name, sys.executable)\n```\n"
+        f"```text\nAnne {sys.executable}\n```\n\n"
+        "```sh\nls examples && command -v python\n```\n"
+        f"```text\ndata\n{Path(sys.executable).parent}/python\n```\n",
+        encoding="utf-8",
+    )
+    done = run_alone(tmp_path, page)
+    assert done.returncode == 0, done.stderr
+    assert "4 blocks" in done.stdout
+    assert not (tmp_path / "names.txt").exists(), "each page has a folder of its own"
+
+
+def test_a_page_that_fails_is_named_and_the_others_still_run(tmp_path: Path) -> None:
+    good, wrong, failing = (tmp_path / f"{name}.md" for name in ("good", "b", "c"))
+    good.write_text(PRINTED_BELOW.format("1"), encoding="utf-8")
+    wrong.write_text(PRINTED_BELOW.format("2"), encoding="utf-8")
+    failing.write_text("```python\nraise KeyError('key')\n```\n", encoding="utf-8")
+    done = run_alone(tmp_path, failing, wrong, good)
+    assert done.returncode == 1
+    assert "'2' was not printed" in done.stdout
+    assert "KeyError: 'key'" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1].startswith(f"{good}: 1 block in")

@@ -19,7 +19,8 @@ import pytest
 from spscanner_lab.evaluation.rows import LENGTH_EDGES, length_name
 from spscanner_lab.synthesis.released_tests import MULTIPLE_CHOICE
 from tests.command_line import Run, read_lines, run
-from tests.docs.blocks import REPOSITORY, blocks_of, commands
+from tests.docs.blocks import REPOSITORY, blocks_of
+from tests.docs.commands import commands
 
 __all__ = ["run"]
 
