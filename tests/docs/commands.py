@@ -13,7 +13,7 @@ from tests.docs.blocks import REPOSITORY, Block
 def check_commands(block: Block) -> None:
     """Parse those commands of a shell block that are ours, without running them."""
     for words in commands(block.text):
-        if "=" in words[0]:  # a variable of the shell
+        if "=" in words[0] or words[0] == ".":  # a variable, or an environment
             continue
         program = Path(words[0]).name
         if program == "spscanner":
