@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from threading import Event, Thread
 from time import monotonic
 from typing import Any, TextIO, TypeVar
 
@@ -81,9 +82,28 @@ def progress_bars(
 
 
 class _ProgressInLines(Progress):
-    """Bars that are not shown: a line says how far the work is, every ten seconds."""
+    """Bars that are not shown: a line says how far the work is, every ten seconds.
 
+    A thread writes it, since a single step of the work may take minutes.
+    """
+
+    _began = 0.0
     _told_at: float | None = None
+    _latest: TaskID | None = None
+    _last_line = ""
+    _ended: Event | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        super().start()
+        self._ended = Event()
+        Thread(target=self._watch, args=[self._ended], daemon=True).start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._ended is not None:
+            self._ended.set()
+        super().stop()
 
     def add_task(self, *arguments: Any, **fields: Any) -> TaskID:  # noqa: ANN401
         """Add a bar.
@@ -91,21 +111,36 @@ class _ProgressInLines(Progress):
         The first one starts the clock.
         """
         if self._told_at is None:
-            self._told_at = monotonic()
-        return super().add_task(*arguments, **fields)
+            self._began = self._told_at = monotonic()
+        self._latest = super().add_task(*arguments, **fields)
+        return self._latest
 
     def update(self, task_id: TaskID, *arguments: Any, **fields: Any) -> None:  # noqa: ANN401
         """Update a bar, and write a line if the last one is old."""
         super().update(task_id, *arguments, **fields)
-        now = monotonic()
-        if self._told_at is None or now - self._told_at < SECONDS_BETWEEN_LINES:
-            return
-        self._told_at = now
-        task = next(task for task in self.tasks if task.id == task_id)
-        line = f"{task.description}: {task.completed:,.0f}"
-        if task.total is not None:
-            line += f" of {task.total:,.0f}"
-        self.console.print(line_of(self.console, line), soft_wrap=True)
+        self._latest = task_id
+        self._tell()
+
+    def _watch(self, ended: Event) -> None:
+        while not ended.wait(SECONDS_BETWEEN_LINES / 20):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Write how far the latest bar is, if the last line is old."""
+        with self._lock:
+            now = monotonic()
+            if self._told_at is None or now - self._told_at < SECONDS_BETWEEN_LINES:
+                return
+            self._told_at = now
+            task = next(task for task in self.tasks if task.id == self._latest)
+            line = f"{task.description}: {task.completed:,.0f}"
+            if task.total is not None:
+                line += f" of {task.total:,.0f}"
+            told = line
+            if line == self._last_line:
+                told += f", after {now - self._began:.0f} s"
+            self._last_line = line
+            self.console.print(line_of(self.console, told), soft_wrap=True)
 
 
 def new_bar(bars: Progress, description: str) -> Callable[..., None]:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,11 @@ import pytest
 
 from spscanner_rag.apps.pages import terminal as terminal_module
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
-from spscanner_rag.apps.pages.terminal import page_progress, render_documents
+from spscanner_rag.apps.pages.terminal import (
+    page_progress,
+    progress_bars,
+    render_documents,
+)
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
 
@@ -147,6 +152,24 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
         "a\\x1b[31m.pdf: 200 of 2,000",
         "a\\x1b[31m.pdf: 400 of 2,000",
     ]
+
+
+def test_without_a_terminal_a_step_that_takes_long_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal_module, "SECONDS_BETWEEN_LINES", 0.02)
+    written = io.StringIO()
+    with progress_bars(None, stream=written) as bars:
+        bars.add_task("scanner", total=2)
+        end = time.monotonic() + 10
+        while written.getvalue().count("\n") < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+    first, second, *_ = written.getvalue().splitlines()
+    assert first == "scanner: 0 of 2"
+    assert second.startswith("scanner: 0 of 2, after ")
+    told = written.getvalue()
+    time.sleep(0.1)
+    assert written.getvalue() == told, "the thread has ended"
 
 
 def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
