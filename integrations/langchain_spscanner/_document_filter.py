@@ -103,6 +103,8 @@ def _check_of(wanted: object) -> _Check:
     has_operators = isinstance(wanted, Mapping) and any(
         isinstance(key, str) and key.startswith("$") for key in wanted
     )
+    if isinstance(wanted, Mapping) and not has_operators:
+        _check_names(wanted)
     if not has_operators:
         return _EQUALITIES["$eq"](wanted)
     assert isinstance(wanted, Mapping)
@@ -116,6 +118,17 @@ def _check_of(wanted: object) -> _Check:
             _check_values(operator, operand)
         checks.append(make(operand))
     return lambda value: all(check(value) for check in checks)
+
+
+def _check_names(wanted: Mapping[Any, Any]) -> None:
+    """Refuse names of operators without their sign: as values, they match nothing."""
+    names = [*_EQUALITIES, *_ORDERS, *_SETS]
+    for key in wanted:
+        if f"${key}" in names:
+            raise ValueError(
+                f"filter: got {key!r} in a dictionary of values; expected ${key}: for"
+                " a value that is such a dictionary, pass a function of a Document"
+            )
 
 
 def _check_values(operator: str, operand: object) -> None:

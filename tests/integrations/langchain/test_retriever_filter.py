@@ -50,6 +50,7 @@ def test_values_and_operators(chosen_by: dict[str, Any], passes: bool) -> None:
     ("chosen_by", "error", "message"),
     [
         ({"year": {"$above": 3}}, ValueError, r"\$above'; expected one of \$eq"),
+        ({"year": {"gte": 3}}, ValueError, r"got 'gte' in .*; expected \$gte"),
         ({"$xor": []}, ValueError, r"\$xor'; expected one of \$and"),
         ({"$or": {"year": 3}}, TypeError, "dict for \\$or; expected a list"),
         ({"$or": []}, TypeError, "at least one filter"),
