@@ -140,14 +140,17 @@ def evidence_table(result: EvaluationResult) -> Table:
     return table_of(result, "", about, result.columns)
 
 
-def paired_tests(differences: Sequence[Difference]) -> Table:
-    """A line for each pair of settings and metric."""
+def paired_tests(
+    differences: Sequence[Difference], metric_names: Mapping[str, str] | None = None
+) -> Table:
+    """A line for each pair of settings and metric, by default with the rows' names."""
+    names = metric_names or {}
     body = []
     for test in differences:
         body.append(
             [
                 f"{test['first']} minus {test['second']}",
-                test["metric"],
+                names.get(test["metric"], test["metric"]),
                 points(test["difference"]),
                 f"{points(test['ci_low'])} to {points(test['ci_high'])}",
                 f"{test['p_value']:.4f}",

@@ -138,7 +138,7 @@ def _estimates(
     samples = _samples(sources, name)
     estimates = {}
     for source, sample in samples.items():
-        estimates[source] = estimate({"": sample}, seed=seed)
+        estimates[source] = estimate({source: sample}, seed=seed)
     for average in AVERAGES:
         estimates[average] = estimate(samples, average, seed=seed)
     return estimates

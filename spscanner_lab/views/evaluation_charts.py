@@ -96,14 +96,12 @@ def charts_of(result: EvaluationResult) -> list[Chart]:
             _BY_POSITION,
             range(1, POSITION_BINS + 1),
         ),
-        _chart(
-            result,
-            "Recall@10 by length of the document",
-            "tokens, from",
-            "recall_by_length",
-            _ticks(result, "recall_by_length"),
-        ),
     ]
+    lengths = _ticks(result, "recall_by_length")
+    if len(lengths) > 1:  # documents of one length have the recall of the first chart
+        title = "Recall@10 by length of the document"
+        by_length = _chart(result, title, "tokens, from", "recall_by_length", lengths)
+        charts.append(by_length)
     return [chart for chart in charts if chart.shows_something]
 
 

@@ -62,7 +62,7 @@ def render_evaluation(result: EvaluationResult, facts: Mapping[str, str]) -> str
         few=counts is not None and _is_few(counts),
         averages=averages,
         charts=charts_of(result),
-        tests=[paired_tests(tests)] if tests else [],
+        tests=[paired_tests(tests, METRICS)] if tests else [],
         by_source=further_sources,
         facts=facts,
         markers=markers,

@@ -52,6 +52,18 @@ def test_rows_say_what_they_rest_on() -> None:
     assert rows_of(RECORDS[::-1], SETTINGS) == rows_of(RECORDS, SETTINGS)
 
 
+def test_of_one_source_the_averages_have_its_numbers_and_intervals() -> None:
+    documents = [
+        replace(record, doc_id=f"d{number}", metrics={"recall@10": number % 3 / 2})
+        for number, record in enumerate(RECORDS[:1] * 20)
+    ]
+    one, *averages = rows_of(documents, SETTINGS[:1])
+    assert [row["source"] for row in averages] == ["macro", "micro"]
+    assert one["ci_low"] is not None
+    for row in averages:
+        assert row == {**one, "source": row["source"]}
+
+
 @pytest.mark.parametrize(
     ("unit", "metrics"),
     [

@@ -1,5 +1,6 @@
 """The charts of an evaluation, on its page."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from spscanner_lab.evaluation.result import EvaluationResult
 from spscanner_lab.views.evaluation_page import render_evaluation
 from spscanner_rag.baselines.settings import Setting
 from tests.apps.pages.checked_page import CheckedPage, check_page, text_of
+from tests.lab.views.result_pages import page_with, records
 
 
 def chart(*shares: tuple[float, float | None, float | None]) -> CheckedPage:
@@ -74,3 +76,16 @@ def test_a_chart_without_a_share_is_left_out() -> None:
     titles = [text_of(title) for title in page.all("h3")]
     assert titles == ["Recall at k"]
     assert "Recall, in pictures" not in text_of(chart().root)
+
+
+def test_documents_of_one_length_have_no_chart_of_lengths() -> None:
+    found = [replace(record, characters=7_000) for record in records()]
+    for lengths, shown in (({0}, False), ({0, 8_000}, True)):
+        of_lengths = []
+        for number, record in enumerate(found):
+            length = sorted(lengths)[number % len(lengths)]
+            metrics = {"recall@10": 0.5, f"recall_by_length@{length}": 0.5}
+            of_lengths.append(replace(record, metrics=metrics))
+        page = check_page(page_with(of_lengths, []))
+        titles = [text_of(title) for title in page.all("h3")]
+        assert ("Recall@10 by length of the document" in titles) == shown

@@ -13,6 +13,7 @@ from spscanner_lab.views.evaluation_page import first_sentence, render_evaluatio
 from spscanner_rag.baselines.settings import Setting
 from tests.apps.pages.checked_page import CheckedPage, check_page, text_of
 from tests.lab.views.result_pages import page_with, records
+from tests.readable import faint_words
 
 
 def table_of(page: CheckedPage, caption: str) -> list[list[str]]:
@@ -135,10 +136,12 @@ def test_one_source_has_one_table() -> None:
 
 
 @pytest.mark.slow
-def test_in_a_browser(markup: str, tmp_path: Path, visit: Any) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser(markup: str, tmp_path: Path, visit: Any, scheme: str) -> None:
     path = tmp_path / "results.html"
     path.write_text(markup, encoding="utf-8")
-    opened = visit(path)
+    opened = visit(path, color_scheme=scheme)
+    assert faint_words(opened.page) == []
     assert opened.page.locator(".charts figure svg").count() == 4
     assert opened.page.locator("tbody th", has_text="<script>").count() >= 3
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
