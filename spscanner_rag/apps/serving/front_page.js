@@ -10,6 +10,7 @@
   let preparing = null; // the request that reads the document before a question is asked
   let pause = null; // the timer after which a typed text is prepared
   let address = null; // the URL of the shown report
+  const intro = [...shown.childNodes];
 
   const number = (value) => value.toLocaleString("en");
 
@@ -26,6 +27,15 @@
     text.hidden = chosen.length > 0;
   }
 
+  // An answer is shown only below the question and the document that it is about.
+  function forget() {
+    if (address) URL.revokeObjectURL(address);
+    address = null;
+    shown.replaceChildren(...intro);
+    form.classList.remove("answered");
+    if (!reading) state.textContent = "";
+  }
+
   function choose(files) {
     complain("");
     if (files.length > MOST_FILES) {
@@ -40,6 +50,7 @@
     }
     chosen = files;
     name_source();
+    forget();
     prepare();
     if (files.length) query.focus();
   }
@@ -75,7 +86,7 @@
   }
 
   function show(page) {
-    if (address) URL.revokeObjectURL(address);
+    forget();
     address = URL.createObjectURL(new Blob([page], { type: "text/html" }));
     const frame = document.createElement("iframe");
     frame.title = "The document, with its best sentences marked";
@@ -125,6 +136,7 @@
 
   function busy(yes) {
     go.disabled = yes;
+    shown.setAttribute("aria-busy", yes);
     stop.hidden = !yes;
     if (!yes) progress.hidden = true;
   }
@@ -147,6 +159,7 @@
       await ask(reading.signal);
       state.textContent = `Read in ${((performance.now() - started) / 1000).toFixed(1)} s`;
     } catch (error) {
+      forget();
       state.textContent = "";
       if (error.name === "AbortError") state.textContent = "Stopped";
       else complain(error instanceof TypeError ? "The server cannot be reached; is it still running?" : error.message);
@@ -164,6 +177,7 @@
   });
   text.addEventListener("input", () => {
     name_source();
+    forget();
     preparing?.abort();
     clearTimeout(pause);
     pause = setTimeout(prepare, 700);

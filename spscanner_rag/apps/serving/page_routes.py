@@ -36,15 +36,41 @@ PASTED = "pasted text"
 EXAMPLE_QUESTION = "How many days of leave do we have?"
 EXAMPLE_TEXT = """The handbook of the harbour office
 
+Welcome
+
 New colleagues get a badge and a locker on their first morning. The kitchen on the \
-second floor is cleaned every evening. Bicycles may be left in the yard.
+second floor is cleaned every evening. Bicycles may be left in the yard. Visitors sign \
+the book at the gate and wear a yellow vest on the quays. Dogs wait outside.
+
+Working hours
+
+The office is open from seven to four. Who keeps the tide tables starts an hour before \
+high water. Overtime is written down in the same week. The night watch is drawn by \
+lot in December. Nobody works more than two nights in a row.
+
+Time off
 
 Everyone who works full time is entitled to twenty-seven days of paid annual leave. \
 Two of them are taken between Christmas and New Year, when the office is closed. \
-What is left in March is lost.
+What is left in March is lost. Who moves house gets one more day. Illness is reported \
+to the team leader before nine, and from the third day with a doctor's note.
 
-Illness is reported to the team leader before nine. Travel is booked through the \
-office in Leeds. Laptops are replaced after four years."""
+Travel
+
+Travel is booked through the office in Leeds. Trains are second class. A night away \
+is paid with forty pounds, breakfast apart. Receipts are handed in within a month.
+
+Things
+
+Laptops are replaced after four years. Oilskins belong to the harbour and stay in the \
+drying room. A lost key costs twelve pounds. The launch is for pilots only, and for \
+the doctor. Radios are charged overnight.
+
+Safety
+
+Ropes are checked on the first of each month. Life jackets are worn on the pontoon, \
+even in summer. In fog, the bell is rung every two minutes. The assembly point is the \
+weighbridge."""
 """A document and a question for who wants to see what the page does."""
 
 _BYTES_EACH = 300  # memory of a unit or a block without its text

@@ -9,6 +9,7 @@ from spscanner_rag.apps.compare import compare
 from spscanner_rag.system.whole_files import write_whole
 from tests.apps.compare.fakes import prefers
 from tests.fakes import words
+from tests.readable import faint_words
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def gone_to(opened: Any) -> str:
     bar = "document.querySelector('.heads').getBoundingClientRect().bottom"
     opened.until(lambda: opened.page.evaluate(bar) <= opened.top_of(f"#{name}") < 700)
     return str(name)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_its_words_can_be_read(visit: Any, page_file: Path, scheme: str) -> None:
+    opened = visit(page_file, color_scheme=scheme)
+    assert faint_words(opened.page) == []
+    opened.finish()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

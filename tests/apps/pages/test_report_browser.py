@@ -1,10 +1,12 @@
 """The HTML page in a real browser."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, select_together
@@ -12,6 +14,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.system.whole_files import write_whole
 from spscanner_rag.text.escaping import one_line, visible
+from tests.readable import faint_words
 
 
 def scanned(
@@ -183,6 +186,7 @@ def test_light_dark_and_print(visit: Any, hostile_page: Path) -> None:
         )
         assert (ink > paper) == is_dark
         assert abs(ink - paper) > 0.6
+        assert faint_words(opened.page) == []
         assert opened.style("#d1-250", "backgroundColor") != opened.style(
             "#d1-30", "backgroundColor"
         )
@@ -194,4 +198,18 @@ def test_light_dark_and_print(visit: Any, hostile_page: Path) -> None:
     assert opened.brightness("body", "backgroundColor") > 0.9
     assert opened.page.evaluate("document.documentElement.scrollHeight") > 3000
     assert not opened.page.locator(".bar").is_visible()
+    opened.finish()
+
+
+def test_the_outline_of_the_last_sentence_is_whole(visit: Any, tmp_path: Path) -> None:
+    page = render_report("Who?", "m", [scanned(["One.", "Two left."], [1])])
+    write_whole(tmp_path / "report.html", page)
+    opened = visit(tmp_path / "report.html")
+    box = opened.page.locator("mark.here").bounding_box()
+    drawn = opened.style("mark.here", "outlineColor")
+    for y in (box["y"] - 4, box["y"] + box["height"] + 3):  # above it and below it
+        area = {"x": box["x"] + box["width"] / 2, "y": y, "width": 1, "height": 1}
+        shot = opened.page.screenshot(clip=area)
+        red, green, blue = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((0, 0))
+        assert f"rgb({red}, {green}, {blue})" == drawn
     opened.finish()

@@ -13,6 +13,7 @@ import pytest
 
 from spscanner_rag.text.escaping import visible
 from tests.conftest import Visit
+from tests.readable import faint_words
 
 pytestmark = [pytest.mark.slow, pytest.mark.allow_hosts(["127.0.0.1"])]
 
@@ -64,6 +65,7 @@ def test_the_keyboard_is_enough(
 ) -> None:
     with visited(viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+        assert faint_words(page) == []
         for role, name in (
             ("textbox", "Question"),
             ("textbox", "Text of the document"),
@@ -118,6 +120,46 @@ def test_who_has_no_document_tries_the_example(visited: Callable[..., Any]) -> N
         frame = report(page)
         assert page.input_value("#query").endswith("?")
         assert frame.locator("mark.here").text_content()
+        marked = "".join(frame.locator("mark").all_text_contents())
+        text = page.input_value("#text")
+        assert len(marked) < len(text) / 2, "what is marked stands out"
+        assert text.splitlines()[0] in frame.locator(".text").inner_text().splitlines()
+
+
+def test_an_answer_is_shown_only_with_its_document_and_question(
+    visited: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text("It rained. The keeper left.")
+    with visited() as page:
+        page.fill("#query", "Who left?")
+        page.fill("#text", TEXT)
+        page.click("#go")
+        report(page)
+        page.locator("summary").click()
+        page.type("#text", "x")
+        assert page.locator("iframe").count() == 0
+        assert page.locator(".empty").is_visible()
+        page.click("#go")
+        report(page)
+        page.set_input_files("#file", tmp_path / "log.txt")
+        assert page.locator("iframe").count() == 0
+        page.click("#go")
+        report(page)
+
+
+def test_no_answer_stays_below_a_question_that_failed(
+    browser: Any, address: str
+) -> None:
+    with opened(browser, address, []) as page:
+        page.fill("#query", "Who left?")
+        page.fill("#text", TEXT)
+        page.click("#go")
+        report(page)
+        page.context.set_offline(True)
+        page.fill("#query", "Who stayed?")
+        page.click("#go")
+        page.locator("[role=alert]", has_text="cannot be reached").wait_for()
+        assert page.locator("iframe").count() == 0
 
 
 def test_a_file_is_chosen_and_taken_back(
