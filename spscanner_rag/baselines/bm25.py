@@ -13,13 +13,16 @@ from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.query_counts import count_stems
-from spscanner_rag.lexical.words import index_words, words_apart
+from spscanner_rag.lexical.words import index_words, stemmer_of, words_apart
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.folding import fold_texts
 from spscanner_rag.text.languages import CJK, ENGLISH, STOP_WORDS_OF
+from spscanner_rag.text.scripts import LETTERS_WITH_MARKS
 from spscanner_rag.text.surrogates import replace_surrogates
 from spscanner_rag.text.units import Segmenter, Unit
+
+_WORD_WITH_MARKS = f"[{LETTERS_WITH_MARKS}]{{2,}}"
 
 if TYPE_CHECKING:
     import bm25s
@@ -216,12 +219,15 @@ class BM25(Baseline):
         import bm25s
         import Stemmer
 
-        # a new one for each call, as stemmers are not thread-safe
-        stemmer = Stemmer.Stemmer(ENGLISH if language == CJK else language)
-        if language == CJK:
-            texts = [words_apart(text) for text in fold_texts(texts)]
+        stemmed_as = stemmer_of(language)
+        stemmer = None
+        if stemmed_as is not None:
+            # a new one for each call, as stemmers are not thread-safe
+            stemmer = Stemmer.Stemmer(stemmed_as)
+        texts = [words_apart(text, language) for text in fold_texts(texts)]
         words: list[list[str]] = bm25s.tokenize(
-            [replace_surrogates(text) for text in fold_texts(texts)],
+            [replace_surrogates(text) for text in texts],
+            token_pattern=_WORD_WITH_MARKS,
             stopwords=sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH])),
             stemmer=stemmer,
             return_ids=False,

@@ -153,16 +153,17 @@ def index_words(
     )
 
 
-def words_apart(text: str) -> str:
-    """The words of a text in `languages.CJK`, separated by spaces.
+def words_apart(text: str, language: str) -> str:
+    """A text with its words separated by spaces.
 
-    This is for code that cuts words at white space.
+    This is for code that cuts words at white space. A text in a language whose words
+    are runs of letters and digits stays as it is.
     """
-    words = []
-    for match in _CJK_WORD.finditer(text):
-        if match.lastindex:
-            words.append(match.group(match.lastindex))
-    return " ".join(words)
+    pattern = _WORD_PATTERNS.get(language)
+    if pattern is None:
+        return text
+    matches = pattern.finditer(text)
+    return " ".join(match[match.lastindex or 0] for match in matches)
 
 
 class Stems(dict[str, list[int]]):
@@ -192,18 +193,29 @@ def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
     >>> stems_of(["sailing", "sailed", "treaties"])
     ['sail', 'sail', 'treati']
     """
-    # English keeps other scripts, and stems foreign names.
     if language == GERMAN:
         return german_stems(words)
-    stemmed_as = ENGLISH
-    if language in Stemmer.algorithms():
-        stemmed_as = language
-    elif language in STOP_WORDS_OF:
+    stemmed_as = stemmer_of(language)
+    if stemmed_as is None:
         return words
     # A new stemmer, since one is not thread-safe; without its cache, which costs more
     # than stemming.
     stemmer = Stemmer.Stemmer(stemmed_as, 0)
     return list(stemmer.stemWords(words))
+
+
+def stemmer_of(language: str) -> str | None:
+    """The name of Snowball's stemmer for a text in a language, or None without one.
+
+    Examples
+    --------
+    >>> stemmer_of("greek"), stemmer_of("cjk"), stemmer_of("vietnamese")
+    ('greek', 'english', None)
+    """
+    if language in Stemmer.algorithms():
+        return language
+    # English keeps other scripts, and stems foreign names.
+    return None if language in STOP_WORDS_OF else ENGLISH
 
 
 @lru_cache(maxsize=16)  # One query is asked of many texts.

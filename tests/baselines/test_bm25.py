@@ -181,3 +181,30 @@ def test_tf_idf_is_bm25_without_saturation() -> None:
     ratios = scores[[0, 1, 2, 4]] / np.array(expected)[[0, 1, 2, 4]]
     np.testing.assert_allclose(ratios, ratios[0], rtol=1e-4)
     assert scores[3] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "sentences"),
+    [
+        ("ใครสร้างโรงเรียน", ["เรือออกตอนเที่ยง ", "หลานสาวสร้างโรงเรียนให้เด็ก ๆ"]),
+        (
+            "Ai xây trường học?",
+            ["Tàu rời bến lúc trưa. ", "Cô gái xây trường học."],
+        ),
+        ("מי בנה את בית הספר?", ["הספינה יצאה בצהריים. ", "הנכדה בנתה את בית הספר."]),
+        (
+            "Хто збудував школу?",
+            ["Корабель відплив. ", "Онука збудувала школу."],
+        ),
+        ("누가 학교를 지었나?", ["배는 정오에 떠났다. ", "손녀가 학교를 지었다."]),
+        ("स्कूल किसने बनाया?", ["जहाज़ दोपहर को चला। ", "पोती ने स्कूल बनाया।"]),
+    ],
+)
+def test_languages_without_a_stemmer_or_with_marks(
+    query: str, sentences: list[str]
+) -> None:
+    text = "".join(sentences)
+    cut = len(sentences[0])
+    units = [Unit(0, cut, sentences[0]), Unit(cut, len(text), sentences[1])]
+    first, second = BM25().raw_scores(query, text, units)
+    assert second > first == 0

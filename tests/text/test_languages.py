@@ -160,7 +160,7 @@ def test_pairs_of_characters_are_words_with_their_places() -> None:
         text[start:end] for start, end in zip(words.starts, words.ends, strict=True)
     ]
     assert found == ["東京", "京は", "2007", "年", "犬", "iPhone"]
-    assert words_apart(text) == " ".join(found)
+    assert words_apart(text, CJK) == " ".join(found)
 
 
 def test_a_chinese_question_finds_its_sentence() -> None:
