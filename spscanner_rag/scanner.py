@@ -6,27 +6,26 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, local_folder
 from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.checkpoint.loaded import LoadedCheckpoint
+from spscanner_rag.checkpoint.location import local_folder
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.document_scores import Aggregation, check_aggregation
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
-from spscanner_rag.scan.devices import (
-    Choice,
+from spscanner_rag.scan.computing import Computing
+from spscanner_rag.scan.computing_choice import (
     check_names,
-    choose,
-    default_segment_tokens,
+    choose_computing,
+    computes_in_numpy,
 )
 from spscanner_rag.scan.meter import Meter
 from spscanner_rag.scan.options import check_options
@@ -39,6 +38,7 @@ from spscanner_rag.scan.prepared_arrays import (
 from spscanner_rag.scan.prepared_document import Document, PreparedDocument
 from spscanner_rag.scan.reading import Reading
 from spscanner_rag.scan.requests import ScanRequest
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scorers import (
     Cancelled,
     PreparedText,
@@ -58,6 +58,9 @@ from spscanner_rag.text.keep_scale import KeepScale
 from spscanner_rag.text.segmentation import reference_segmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
+if TYPE_CHECKING:
+    import torch
+
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner"]
 
 
@@ -72,7 +75,7 @@ class Scanner(Scorer):
 
     Parameters
     ----------
-    checkpoint : Checkpoint
+    checkpoint : LoadedCheckpoint
         From `spscanner_rag.checkpoint.load_checkpoint`. Most callers want
         `from_pretrained`.
     window_tokens : int or None, optional
@@ -88,7 +91,7 @@ class Scanner(Scorer):
         the checkpoint's.
     read : "auto", "all" or float, default "auto"
         What is read of a text unless `scan` is told otherwise.
-    choice, backend_reason : optional
+    computing : Computing, optional
         Why device, dtype and kernels are what they are, for `spscanner info`.
     local_files_only : bool, default False
         Never download NLTK's sentence model, which the reference segmenter needs.
@@ -102,35 +105,36 @@ class Scanner(Scorer):
 
     def __init__(
         self,
-        checkpoint: Checkpoint,
+        checkpoint: LoadedCheckpoint,
         *,
         window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
         read: Read = "auto",
-        choice: Choice | None = None,
-        backend_reason: str = "as the model was loaded",
+        computing: Computing | None = None,
         local_files_only: bool = False,
     ) -> None:
         check_options(window_tokens, segment_tokens, segmenter)
         self.checkpoint = checkpoint
-        model = checkpoint.model
+        token_reader = checkpoint.token_reader
         settings = checkpoint.settings
-        self.device = model.device
-        self.dtype = model.dtype
+        self.device = token_reader.device
+        self.dtype = token_reader.dtype
         self.device_reason = "where the model was loaded"
         self.dtype_reason = "as the model was loaded"
-        if choice is not None:
-            self.device_reason = choice.device_reason
-            self.dtype_reason = choice.dtype_reason
-        self.backend = model.kernels.name
-        self.backend_reason = backend_reason
+        self.backend = token_reader.backend
+        self.backend_reason = "as the model was loaded"
+        if computing is not None:
+            self.device_reason = computing.device_reason
+            self.dtype_reason = computing.dtype_reason
+            self.backend_reason = computing.backend_reason
         if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
         self.segment_tokens = min(
-            segment_tokens or default_segment_tokens(self.device.type, model.config),
-            model.kernels.most_tokens(model.config),
+            segment_tokens
+            or default_segment_tokens(self.device.type, token_reader.config),
+            token_reader.most_tokens,
         )
         if segmenter is None:
             segmenter = settings.segmenter
@@ -140,7 +144,7 @@ class Scanner(Scorer):
         self.read = self._checked_read(read)
         self._prepares_for = _Preparing()
         self.pipeline = Pipeline(
-            model, self.reading, self.window_tokens, self.segment_tokens
+            token_reader, self.reading, self.window_tokens, self.segment_tokens
         )
 
     @classmethod
@@ -150,7 +154,7 @@ class Scanner(Scorer):
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
-        backend: Literal["auto", "torch", "numba", "mamba-ssm"] = "auto",
+        backend: Literal["auto", "torch", "numba", "mamba-ssm", "numpy"] = "auto",
         window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
@@ -175,10 +179,12 @@ class Scanner(Scorer):
         dtype : str or torch.dtype, default "auto"
             "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies
             it natively and faster.
-        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
+        backend : "auto", "torch", "numba", "mamba-ssm" or "numpy", default "auto"
             What computes the layers: plain torch, kernels that numba compiles for the
-            CPU, or mamba-ssm's Triton kernels. "auto" takes numba on a CPU and
-            mamba-ssm on an NVIDIA GPU if they are installed, else torch.
+            CPU, mamba-ssm's Triton kernels, or numpy without torch, which reads the
+            bundled checkpoint and others of its kind in float32. "auto" takes numba on
+            a CPU and mamba-ssm on an NVIDIA GPU if they are installed, else torch, and
+            numpy where torch is not installed.
         window_tokens, segment_tokens, segmenter, read
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
@@ -209,19 +215,18 @@ class Scanner(Scorer):
             For an argument that is out of range, a missing device, or a backend that
             does not run on it.
         ImportError
-            If numba or mamba-ssm was asked for by name and cannot be loaded; the
-            message says what to install.
+            If numba or mamba-ssm was asked for by name and cannot be loaded, or what
+            was asked for needs torch, which is not installed; the message says what to
+            install.
         """
         # before anything is loaded
         check_options(window_tokens, segment_tokens, segmenter)
         check_read(read)
-        use_threads(threads)  # before dtypes are measured with them
-        choice = choose(device, dtype)
-        kernels, backend_reason = choose_backend(backend, choice.device)
-        checkpoint = load_checkpoint(
+        # before dtypes are measured with them
+        use_threads(threads, in_numpy=computes_in_numpy(backend))
+        computing = choose_computing(backend, device, dtype)
+        checkpoint = computing.load(
             model,
-            device=choice.device,
-            dtype=choice.dtype,
             tokenizer=tokenizer,
             encoder=encoder,
             revision=revision,
@@ -229,15 +234,13 @@ class Scanner(Scorer):
             cache_dir=cache_dir,
             local_files_only=local_files_only,
         )
-        checkpoint.model.use_kernels(kernels)
         return cls(
             checkpoint,
             window_tokens=window_tokens,
             segment_tokens=segment_tokens,
             segmenter=segmenter,
             read=read,
-            choice=choice,
-            backend_reason=backend_reason,
+            computing=computing,
             local_files_only=local_files_only,
         )
 
@@ -254,8 +257,7 @@ class Scanner(Scorer):
         Neither network nor devices are used: any possible Hub id passes, and so does
         "cuda" on any machine.
         """
-        check_names(device, dtype)
-        check_backend(backend)
+        check_names(backend, device, dtype)
         local_folder(model)
 
     def __repr__(self) -> str:
@@ -643,7 +645,7 @@ class Scanner(Scorer):
         elif vectors is None or len(vectors.rows) != len(indexed.units):
             raise ValueError("the prepared text has other sentences than its vectors")
         ids = indexed.input_ids
-        n_known = self.checkpoint.model.config.vocab_size
+        n_known = self.pipeline.token_reader.config.vocab_size
         if len(ids) and not 0 <= ids.min() <= ids.max() < n_known:
             raise ValueError("the prepared text has tokens that the model does not")
         return PreparedDocument(text, (), indexed, vectors, None, self.reading)

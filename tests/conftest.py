@@ -231,19 +231,21 @@ def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as installed."""
-    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(
-        str(REPOSITORY)
-    )
-    return Path(
-        next(
-            iter(
-                builder.build(
-                    directory=str(tmp_path_factory.mktemp("wheel")),
-                    versions=["standard"],
-                )
-            )
-        )
-    )
+    return _built(REPOSITORY, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def light_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as installed without torch."""
+    folder = REPOSITORY / "distributions" / "light"
+    return _built(folder, tmp_path_factory.mktemp("light_wheel"))
+
+
+def _built(project: Path, folder: Path) -> Path:
+    """The wheel of a project."""
+    builders = pytest.importorskip("hatchling.builders.wheel")
+    builder = builders.WheelBuilder(str(project))
+    return Path(next(iter(builder.build(directory=str(folder), versions=["standard"]))))
 
 
 @pytest.fixture(scope="session")

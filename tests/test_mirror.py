@@ -29,6 +29,8 @@ KINDS = {
     "test_examples.py": "what is tested are the examples in docstrings",
     "test_mirror.py": "this file",
     "test_package.py": "the distribution: its names, extras and files",
+    "test_light_distribution.py": "the distribution without torch",
+    "test_without_torch.py": "the package where torch is not installed",
     "test_rooms.py": "the table of rooms in CONTRIBUTING.md",
 }
 """Files that test no single module, by pattern, each with the reason."""

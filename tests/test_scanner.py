@@ -19,7 +19,7 @@ from spscanner_rag.lexical.match import match_query
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.devices import default_segment_tokens
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.segmentation import SentenceSegmenter

@@ -35,7 +35,7 @@ def least_work(
     per segment. The machine's limit is the longer of two times: all products at the
     rate of a large product, all traffic at that of a large copy.
     """
-    from spscanner_rag.scan.devices import default_segment_tokens
+    from spscanner_rag.scan.segment_tokens import default_segment_tokens
 
     segment_tokens = min(tokens, default_segment_tokens(device, config))
     products = scan_products(config, tokens, tokens // TOKENS_PER_UNIT)

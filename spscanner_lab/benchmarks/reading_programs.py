@@ -134,8 +134,9 @@ def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:
     """Read as `Scanner` does, with a logit for every unit."""
     import numpy as np
 
-    from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-    from spscanner_rag.scan.devices import default_segment_tokens
+    from spscanner_rag.mamba2.reader import read_logits
+    from spscanner_rag.mamba2.token_sequences import TokenSequence
+    from spscanner_rag.scan.segment_tokens import default_segment_tokens
 
     ends = np.arange(TOKENS_PER_UNIT - 1, len(input_ids), TOKENS_PER_UNIT)
     sequence = TokenSequence(input_ids.numpy().astype(np.int32), ends)

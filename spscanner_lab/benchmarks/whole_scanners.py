@@ -82,7 +82,14 @@ def _scanner(
     settings = ScannerSettings()
     tokenizer = bundled.tokenizer
     return Scanner(
-        Checkpoint(model, settings, tokenizer, size, folder, published=False)
+        Checkpoint(
+            model=model,
+            settings=settings,
+            tokenizer=tokenizer,
+            source=size,
+            folder=folder,
+            published=False,
+        )
     )
 
 

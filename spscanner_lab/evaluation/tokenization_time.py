@@ -12,7 +12,7 @@ from typing import Any
 
 from spscanner_lab.evaluation.work import ENCODER_BATCH, CutText, batches
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.encoder.window_encoder import WindowEncoder
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.tokenization import EndRule, encode_question, tokenize_units
@@ -47,7 +47,7 @@ def _as_scanner(scanner: Scanner, queries: Sequence[str], text: CutText) -> None
     end_rule: EndRule = "last_character" if reading.folds else "contained"
     tokenize_units(reading.tokenizer, text.units, end_rule)
     meaning = scanner.meaning
-    if meaning is None or not isinstance(meaning.encoder, TokenEncoder):
+    if meaning is None or not isinstance(meaning.encoder, WindowEncoder):
         return
     for query in queries:
         meaning.encoder.question_ids(query)

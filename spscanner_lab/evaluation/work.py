@@ -23,8 +23,8 @@ from spscanner_lab.evaluation.operations import (
     scan_products,
 )
 from spscanner_rag.baselines.dense import Dense
-from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.encoder.token_windows import WINDOW_TOKENS, TokenizedSentences
+from spscanner_rag.encoder.window_encoder import WindowEncoder
 from spscanner_rag.scan.reading import REANCHOR_QUESTIONS
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
@@ -94,7 +94,7 @@ def work_counter(scorer: Scorer) -> WorkCounter | None:
     """The counter of a scorer, or None if there is no formula for it."""
     if isinstance(scorer, Scanner):
         meaning = scorer.meaning
-        if meaning is None or isinstance(meaning.encoder, TokenEncoder):
+        if meaning is None or isinstance(meaning.encoder, WindowEncoder):
             return ScannerWork(scorer)
     if isinstance(scorer, Dense):
         model = scorer.sentence_transformer
@@ -129,12 +129,12 @@ class ScannerWork(WorkCounter):
         if encoder is None:
             return Work()
         length = len(encoder.question_ids(query)) + SPECIAL_TOKENS
-        operations = encoder_products(encoder.model.shape, [length])
+        operations = encoder_products(encoder.shape, [length])
         return Work(operations, operations)
 
     def of_text(self, query: str, text: CutText, batch: Sequence[CutText]) -> Work:
         """The reader's tokens, padded to the longest text of the batch, and vectors."""
-        config = self.scanner.checkpoint.model.config
+        config = self.scanner.pipeline.token_reader.config
         units = len(text.units)
         longest = max(self.tokens(query, other) for other in batch)
         operations = scan_products(config, self.tokens(query, text), units)
@@ -170,9 +170,9 @@ class ScannerWork(WorkCounter):
         return tokens
 
     @property
-    def _encoder(self) -> TokenEncoder | None:
+    def _encoder(self) -> WindowEncoder | None:
         meaning = self.scanner.meaning
-        if meaning is None or not isinstance(meaning.encoder, TokenEncoder):
+        if meaning is None or not isinstance(meaning.encoder, WindowEncoder):
             return None
         return meaning.encoder
 
@@ -191,7 +191,7 @@ class ScannerWork(WorkCounter):
         encoder = self._encoder
         if encoder is None or not sentences:
             return Work()
-        shape = encoder.model.shape
+        shape = encoder.shape
         longest = min(WINDOW_TOKENS, shape.max_position_embeddings - SPECIAL_TOKENS)
         ids = [encoder.ids(sentence) for sentence in sentences]
         windows = TokenizedSentences.of(ids).windows(longest)

@@ -20,8 +20,10 @@ from spscanner_lab.training.finetuning import (
     Finetuning,
     question_loss,
 )
-from spscanner_rag.checkpoint.encoder_file import HEAD, EncoderFile
-from spscanner_rag.encoder.bert import WORD_EMBEDDINGS, Bert, restored
+from spscanner_rag.checkpoint.encoder_content import HEAD
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
+from spscanner_rag.encoder.bert import Bert, restored
+from spscanner_rag.encoder.bert_shape import WORD_EMBEDDINGS
 from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.cross_windows import SentenceTokens, windows_around
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors

@@ -22,6 +22,7 @@ from spscanner_lab.training.model_card import MODEL_CARD
 from spscanner_lab.training.saved_encoder import save_with_encoder
 from spscanner_rag.checkpoint.encoder_file import EncoderFile, find_encoder
 from spscanner_rag.checkpoint.file_names import FILES
+from spscanner_rag.checkpoint.load import in_torch
 from spscanner_rag.checkpoint.save import quantized
 from spscanner_rag.encoder.bert import restored
 from spscanner_rag.encoder.meaning import Meaning
@@ -99,7 +100,7 @@ def put_into_checkpoint(
         "documents_by_source": {name: len(source) for name, source in sources.items()},
         "weighed_on": dict(Counter(question.source for question in questions)),
     }
-    checkpoint = scanner.checkpoint
+    checkpoint = in_torch(scanner.checkpoint)
     training = checkpoint.settings.training | {"encoder": record}
     settings = replace(checkpoint.settings, meaning=weights, training=training)
     save_with_encoder(out, checkpoint, settings, file)

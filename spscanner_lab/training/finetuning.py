@@ -13,7 +13,8 @@ from spscanner_lab.training.encoder_data import Source
 from spscanner_lab.training.loop import Trainer
 from spscanner_lab.training.recipe import Recipe
 from spscanner_rag.checkpoint.encoder_file import EncoderFile
-from spscanner_rag.encoder.bert import WORD_EMBEDDINGS, restored
+from spscanner_rag.encoder.bert import restored
+from spscanner_rag.encoder.bert_shape import WORD_EMBEDDINGS
 from spscanner_rag.system.forks import compute_in_forks
 
 LEARNING_RATE = 5e-5

@@ -15,9 +15,9 @@ from torch.nn.functional import softplus
 from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.training.meaning_scores import ScoredQuestion
 from spscanner_rag.encoder.answer_evidence import answer_evidence
-from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_cross_reader import SentenceCrossReader
 from spscanner_rag.text.folding import folded
 
 FIT_STEPS = 150
@@ -34,7 +34,7 @@ def fitted_weights(
     questions: Sequence[ScoredQuestion],
     start: MeaningWeights,
     elsewhere: Sequence[ScoredQuestion] = (),
-    cross: CrossReader | None = None,
+    cross: SentenceCrossReader | None = None,
 ) -> MeaningWeights:
     """Fit the weights of an encoder's cosines beside a scanner's logits.
 

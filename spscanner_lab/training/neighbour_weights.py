@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_lab.training.meaning_scores import ScoredQuestion
-from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_cross_reader import SentenceCrossReader
 from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.lead_ins import with_lead_ins
 from spscanner_rag.scan.who_said_it import said_by_others
@@ -42,7 +42,7 @@ class _Logits(NamedTuple):
 def fitted_neighbour_weights(
     questions: Sequence[ScoredQuestion],
     weights: MeaningWeights,
-    cross: CrossReader | None = None,
+    cross: SentenceCrossReader | None = None,
 ) -> MeaningWeights:
     """Return the weights with those of neighbours that give the least softmax loss.
 
@@ -56,7 +56,7 @@ def fitted_neighbour_weights(
         left out; without any other, the weights do not change.
     weights : MeaningWeights
         The weights of all other scores.
-    cross : CrossReader, optional
+    cross : SentenceCrossReader, optional
         The cross-reader, whose logits are added.
     """
     answered = [question for question in questions if question.is_answered]
@@ -88,7 +88,7 @@ def fitted_neighbour_weights(
 
 
 def _logits_of(
-    question: ScoredQuestion, weights: MeaningWeights, cross: CrossReader | None
+    question: ScoredQuestion, weights: MeaningWeights, cross: SentenceCrossReader | None
 ) -> NDArray[np.float32]:
     logits = weights.logits(question.scanner, question.cosines, question.estimates)
     if cross is None:

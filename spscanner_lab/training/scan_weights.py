@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from spscanner_lab.evidence.calibration import fit_platt
 from spscanner_lab.training.meaning_scores import ScoredQuestion
 from spscanner_lab.training.meaning_weights import least_loss, relevant_of
-from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import LOWEST
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_cross_reader import SentenceCrossReader
 from spscanner_rag.text.folding import folded
 
 _START = (0.1, 1.0)  # factors of the token reader's and the scan's logit
@@ -20,7 +20,7 @@ _START = (0.1, 1.0)  # factors of the token reader's and the scan's logit
 def fitted_scan_weights(
     questions: Sequence[ScoredQuestion],
     start: MeaningWeights,
-    cross: CrossReader | None = None,
+    cross: SentenceCrossReader | None = None,
 ) -> MeaningWeights:
     """Return weights with those of a sentence scan, whose logits are calibrated.
 
@@ -33,7 +33,7 @@ def fitted_scan_weights(
         With the calibrated logits of the scan.
     start : MeaningWeights
         The weights without a scan, which are kept.
-    cross : CrossReader, optional
+    cross : SentenceCrossReader, optional
         The cross-reader, whose logits are added.
 
     Raises
@@ -64,7 +64,7 @@ def _beside_cross(
     questions: Sequence[ScoredQuestion],
     answered: Sequence[ScoredQuestion],
     weights: MeaningWeights,
-    cross: CrossReader,
+    cross: SentenceCrossReader,
 ) -> MeaningWeights:
     """The weights on the cross-reader's scale, and calibrated together with it."""
     clipped: dict[int, NDArray[np.float32]] = {}

@@ -20,7 +20,8 @@ from spscanner_lab.evidence.questions import Document, Question
 from spscanner_lab.training import Notify
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.match import match_query
-from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
+from spscanner_rag.mamba2.sentence_scan_shape import SentenceScanShape
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scan.reading import FEWEST_SCANNED, Reading
 from spscanner_rag.scan.sentence_features import N_FEATURES, sentence_features

@@ -26,6 +26,7 @@ from spscanner_lab.training.sentence_scan import (
 )
 from spscanner_rag.checkpoint.encoder_file import find_encoder
 from spscanner_rag.checkpoint.file_names import ENCODER, FILES
+from spscanner_rag.checkpoint.load import in_torch
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.sentence_scan import SentenceScan
@@ -165,7 +166,7 @@ def _save(
     record: dict[str, object],
     out: Path,
 ) -> None:
-    checkpoint = scanner.checkpoint
+    checkpoint = in_torch(scanner.checkpoint)
     assert checkpoint.encoder_file is not None
     training = checkpoint.settings.training | {"sentence_scan": record}
     settings = replace(

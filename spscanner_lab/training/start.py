@@ -133,11 +133,11 @@ def _from_nothing(
     source = str(files.config)
     word_vectors = _bundled_table() if settings.soft else None
     return Checkpoint(
-        model,
-        settings,
-        tokenizer,
-        source,
-        files.out,
+        model=model,
+        settings=settings,
+        tokenizer=tokenizer,
+        source=source,
+        folder=files.out,
         published=False,
         word_vectors=word_vectors,
     )

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spscanner_rag.system.torch_absence import torch_needed_for
+
 # At run time a class is imported on first use: most need optional packages or torch.
 if TYPE_CHECKING:
     from spscanner_rag.baselines.baseline import Baseline
@@ -48,4 +50,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    with torch_needed_for(f"the retriever {name}"):
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -19,9 +19,11 @@ from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import load_checkpoint
 from spscanner_rag.mamba2.backends import choose_backend
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.scan.devices import choose, default_segment_tokens
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import TokenSequence
+from spscanner_rag.scan.devices import choose
 from spscanner_rag.scan.passes import in_runs
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.units import Segmenter
 

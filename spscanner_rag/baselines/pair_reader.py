@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.text.tokenization_in_parts import first_tokens, tokenize_in_parts
 
 TEMPLATE: Final = "document: {document}; query: {query};"

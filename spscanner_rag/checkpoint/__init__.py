@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spscanner_rag.system.torch_absence import torch_needed_for
+
 if TYPE_CHECKING:
     from spscanner_rag.checkpoint.config import ScannerSettings
     from spscanner_rag.checkpoint.errors import CheckpointError
@@ -42,4 +44,5 @@ def __getattr__(
     # which is slow to import.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    with torch_needed_for(f"checkpoint.{name}"):
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from spscanner_rag.checkpoint.digests import DIGESTS
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.sentence_scan import SentenceScanShape
+from spscanner_rag.mamba2.sentence_scan_shape import SentenceScanShape
 from spscanner_rag.text.keep_scale import KeepScale
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")

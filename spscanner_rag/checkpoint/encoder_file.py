@@ -3,56 +3,39 @@
 Encoders in sentence-transformers' folders are read as well.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 import torch
-from safetensors.torch import load
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.bounded_files import (
-    LARGEST_TABLE,
-    Check,
-    read_bytes,
-    read_json,
-)
+from spscanner_rag.checkpoint.bounded_files import Check, read_json
 from spscanner_rag.checkpoint.digests import fingerprint
-from spscanner_rag.checkpoint.errors import CheckpointError, faults_of
+from spscanner_rag.checkpoint.encoder_content import (
+    HEAD,
+    SENTENCE_SCAN,
+    read_content,
+    verify_arrays,
+)
+from spscanner_rag.checkpoint.errors import faults_of
 from spscanner_rag.checkpoint.file_names import CONFIG, SAFETENSORS, TOKENIZER
 from spscanner_rag.checkpoint.hub import HubOptions, download_weights
 from spscanner_rag.checkpoint.location import local_path
-from spscanner_rag.checkpoint.tensor_files import (
-    read_headers,
-    read_tensors,
-    refuse_absurd,
-)
-from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer, tokenizer_of
-from spscanner_rag.encoder.bert import (
-    SCALE,
-    WORD_EMBEDDINGS,
-    Bert,
-    BertShape,
-    group_of,
-    restored,
-)
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+from spscanner_rag.encoder.bert import Bert, restored
+from spscanner_rag.encoder.bert_shape import WORD_EMBEDDINGS, BertShape
 from spscanner_rag.encoder.cross_reader import CrossReader
-from spscanner_rag.encoder.token_encoder import TokenEncoder, check_fit
-from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
+from spscanner_rag.encoder.token_encoder import TokenEncoder
+from spscanner_rag.encoder.window_encoder import check_fit
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
+from spscanner_rag.mamba2.sentence_scan_shape import SentenceScanShape
 
 _POOLING: Final = "1_Pooling/config.json"
 _PROMPTS: Final = "config_sentence_transformers.json"
 _FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, _POOLING, _PROMPTS)
-# begins the names of a cross-reader's tensors in an encoder's file
-CROSS: Final = "cross."
-# the same for a sentence scan's
-SENTENCE_SCAN: Final = "sentence_scan."
-HEAD: Final = "head"
-_LARGEST_INT8: Final = 128
-_LARGEST_LOG_SCALE: Final = 20.0  # of a cosine; its exponential is 5e8
-_AGAIN: Final = "download it, or make it with `spscanner encoder`, again"
 
 
 class EncoderFile(NamedTuple):
@@ -119,50 +102,22 @@ class EncoderFile(NamedTuple):
         )
 
 
-def cross_tensors(shape: BertShape) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor of a cross-reader, by name."""
-    shapes = {
-        name: sizes
-        for name, sizes in shape.tensors().items()
-        if name != WORD_EMBEDDINGS
-    }
-    return shapes | {HEAD: (shape.hidden_size + 2,)}
-
-
 def read_encoder(path: Path, check: Check | None = None) -> tuple[EncoderFile, str]:
     """Return what `write_encoder` wrote, and its digest.
 
     `CheckpointError` if it is missing or damaged.
     """
-    content = read_bytes(path, LARGEST_TABLE, check)
-    with faults_of(path, f"; {_AGAIN}"):
-        tensors = load(content)
-        length = int.from_bytes(content[:8], "little")
-        description = json.loads(content[8 : 8 + length]).get("__metadata__", {})
-        config = json.loads(description.get("config", "null"))
-        if not isinstance(config, dict):
-            raise ValueError(f"its config is {config!r:.60}; expected an object")
-        shape = BertShape.from_dict(config)
-        tokenizer = tokenizer_of(description.get("tokenizer", "").encode(), path)
-        check_fit(tokenizer, shape)
-        first_token = bool(json.loads(description.get("first_token", "false")))
-        cross = _taken_out(tensors, CROSS)
-        sentence_scan = _taken_out(tensors, SENTENCE_SCAN)
-        prefix = str(description.get("prefix", ""))
-    _verify(tensors, shape.tensors(), path)
-    if cross:
-        _verify(cross, cross_tensors(shape), path)
-        _refuse_large_scale(cross[HEAD], path)
+    content, digest = read_content(path, check)
     encoder = EncoderFile(
-        shape,
-        tensors,
-        tokenizer,
-        prefix,
-        first_token,
-        cross or None,
-        sentence_scan or None,
+        content.shape,
+        _tensors(content.weights),
+        content.tokenizer,
+        content.prefix,
+        content.first_token,
+        None if content.cross is None else _tensors(content.cross),
+        None if content.sentence_scan is None else _tensors(content.sentence_scan),
     )
-    return encoder, hashlib.sha256(content).hexdigest()
+    return encoder, digest
 
 
 def find_encoder(
@@ -209,12 +164,9 @@ def find_encoder(
     return encoder, fingerprint(path)
 
 
-def _taken_out(
-    tensors: dict[str, torch.Tensor], prefix: str
-) -> dict[str, torch.Tensor]:
-    """The tensors whose names begin with a prefix, which are taken out."""
-    names = [name for name in tensors if name.startswith(prefix)]
-    return {name.removeprefix(prefix): tensors.pop(name) for name in names}
+def _tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, torch.Tensor]:
+    """Arrays as tensors, which share their memory."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def _verify(
@@ -224,40 +176,5 @@ def _verify(
     prefix: str = "",
 ) -> None:
     """Refuse weights that are missing, of another shape or kind, or not finite."""
-    for name, shape in expected.items():
-        weight = weights.get(name)
-        where = f"{path}: tensor {prefix}{name}"
-        if weight is None or tuple(weight.shape) != shape:
-            got = "is missing" if weight is None else f"has shape {list(weight.shape)}"
-            raise CheckpointError(
-                f"{where} {got}; expected shape {list(shape)}: {_AGAIN}"
-            )
-        checked = weight
-        if weight.dtype == torch.int8:
-            scale = weights.get(name + SCALE)
-            sizes = (
-                (shape[0], shape[1] // group_of(shape[1])) if len(shape) == 2 else None
-            )
-            if scale is None or tuple(scale.shape) != sizes:
-                raise CheckpointError(
-                    f"{where} is int8 without scales of shape {sizes}: {_AGAIN}"
-                )
-            checked = scale
-            if scale.is_floating_point():
-                # the size of the largest weight that may be restored
-                checked = scale.float() * _LARGEST_INT8
-        if not checked.is_floating_point():
-            raise CheckpointError(
-                f"{where} is {checked.dtype}; expected floating-point numbers: {_AGAIN}"
-            )
-        refuse_absurd(checked.float(), where, torch.float32)
-
-
-def _refuse_large_scale(head: torch.Tensor, path: Path) -> None:
-    """Refuse a head whose logits would not be finite."""
-    log_scale = float(head[-2])
-    if log_scale > _LARGEST_LOG_SCALE:
-        raise CheckpointError(
-            f"{path}: tensor {CROSS}{HEAD} has {log_scale:.3g} as the logarithm of a"
-            f" scale; expected at most {_LARGEST_LOG_SCALE:.0f}: {_AGAIN}"
-        )
+    arrays = {name: weight.numpy() for name, weight in weights.items()}
+    verify_arrays(arrays, expected, path, prefix)

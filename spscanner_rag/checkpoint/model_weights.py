@@ -13,12 +13,8 @@ from spscanner_rag.checkpoint.digests import Digests
 from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.checkpoint.file_names import CONFIG, SAFETENSORS
 from spscanner_rag.checkpoint.layout import SCANNER, Layout
-from spscanner_rag.checkpoint.tensor_files import (
-    TensorHeader,
-    read_headers,
-    read_tensors,
-    verify_headers,
-)
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors
+from spscanner_rag.checkpoint.tensor_headers import TensorHeader, verify_headers
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.system.forks import compute_in_forks

@@ -29,7 +29,8 @@ from spscanner_rag.checkpoint.digests import (
     digest_of_config,
     file_digest,
 )
-from spscanner_rag.checkpoint.encoder_file import CROSS, SENTENCE_SCAN, EncoderFile
+from spscanner_rag.checkpoint.encoder_content import CROSS, SENTENCE_SCAN
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.checkpoint.errors import CheckpointError
 from spscanner_rag.checkpoint.file_names import (
     CONFIG,
@@ -46,7 +47,8 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     refuse_small_vocabulary,
     without_limits,
 )
-from spscanner_rag.encoder.bert import SCALE, grouped, restored
+from spscanner_rag.encoder.bert import grouped, restored
+from spscanner_rag.encoder.bert_shape import SCALE
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.system.whole_files import fsync_file, one_at_a_time, sync_folder

@@ -4,9 +4,7 @@ Nothing large is allocated before names, shapes and dtypes are known to be those
 model.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +15,12 @@ from torch import Tensor
 from spscanner_rag.checkpoint.bounded_files import open_file
 from spscanner_rag.checkpoint.errors import CheckpointError, faults_of
 from spscanner_rag.checkpoint.pickled_tensors import check_pickled, map_pickled
+from spscanner_rag.checkpoint.tensor_headers import (
+    UNUSED,
+    TensorHeader,
+    refuse_extremes,
+)
 from spscanner_rag.checkpoint.weight_files import is_pickled, weight_files
-
-LARGEST_WEIGHT: Final = 1e6
-"""No weight of a trained model comes near this; a flipped bit in an exponent makes
-1e10 to 1e38."""
 
 _FLOATS: Final = {
     "F64": torch.float64,
@@ -29,27 +28,12 @@ _FLOATS: Final = {
     "F16": torch.float16,
     "BF16": torch.bfloat16,
 }
-_UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change
 # the ranking.
 _FLOAT32_MODULES: Final = frozenset(
     {"binary_head", "lexical_prior", "surroundings", "soft_prior"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TensorHeader:
-    """One tensor of a file, before it is read.
-
-    ``readable`` if it is dense and floating-point.
-    """
-
-    file: Path
-    stored_name: str
-    shape: tuple[int, ...]
-    dtype: str
-    readable: bool
 
 
 def read_headers(
@@ -109,42 +93,6 @@ def _check_promise(
         )
 
 
-def verify_headers(
-    headers: Mapping[str, TensorHeader],
-    expected: Mapping[str, tuple[int, ...]],
-    folder: Path,
-) -> None:
-    """Check that a checkpoint has exactly the expected tensors, by name and shape.
-
-    ``lm_head.weight`` may be there besides.
-    """
-    unseen = dict(headers)
-    for name, shape in expected.items():
-        header = unseen.pop(name, None)
-        if header is None:
-            raise CheckpointError(
-                f"{folder}: tensor {name} is missing; expected it with shape"
-                f" {list(shape)}"
-            )
-        where = f"{header.file}: tensor {header.stored_name}"
-        if header.shape != shape:
-            raise CheckpointError(
-                f"{where} has shape {list(header.shape)}; config.json asks for"
-                f" {list(shape)}"
-            )
-        if not header.readable:
-            raise CheckpointError(
-                f"{where} is {header.dtype}; expected dense float64, float32, float16"
-                " or bfloat16"
-            )
-    extra = [header for name, header in unseen.items() if name not in _UNUSED]
-    if extra:
-        raise CheckpointError(
-            f"{extra[0].file}: tensor {extra[0].stored_name} has no place in the model"
-            " of config.json"
-        )
-
-
 def read_tensors(
     headers: Mapping[str, TensorHeader],
     *,
@@ -155,7 +103,7 @@ def read_tensors(
 
     ``lm_head.weight`` is left out.
     """
-    wanted = {name: header for name, header in headers.items() if name not in _UNUSED}
+    wanted = {name: header for name, header in headers.items() if name not in UNUSED}
     for name, tensor in _stored_tensors(wanted):
         target = stored_dtype(name, dtype)
         refuse_absurd(
@@ -177,20 +125,8 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
 def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
     """Refuse NaN, infinity, and weights too large for training or for ``target``."""
     lowest, highest = (float(extreme) for extreme in torch.aminmax(tensor))
-    largest = max(-lowest, highest)
-    if not (math.isfinite(lowest) and math.isfinite(highest)):
-        raise CheckpointError(f"{where} holds NaN or infinity; expected finite weights")
-    if largest > LARGEST_WEIGHT:
-        raise CheckpointError(
-            f"{where} holds a weight of size {largest:.3g}, which no training makes:"
-            f" the file is damaged; expected at most {LARGEST_WEIGHT:.0g}; download or"
-            " save the checkpoint again"
-        )
-    if largest > torch.finfo(target).max:
-        raise CheckpointError(
-            f"{where} holds a weight of size {largest:.3g}, too large for"
-            f" {str(target).removeprefix('torch.')}; use float32 or bfloat16"
-        )
+    name = str(target).removeprefix("torch.")
+    refuse_extremes(lowest, highest, where, name, torch.finfo(target).max)
 
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
@@ -222,7 +158,7 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
     total = 0
     for name, tensor in map_pickled(path, "meta").items():
         claimed = tensor.numel() * tensor.element_size()
-        total += 0 if name in _UNUSED else claimed
+        total += 0 if name in UNUSED else claimed
         # a tied head shares the storage of the embedding; no other two tensors share
         # one
         if max(claimed, total, tensor.untyped_storage().nbytes()) > size:

@@ -1,28 +1,9 @@
-"""Matrices in 4 bits, with a scale for every 32 numbers of a row.
-
-The layout is that of llama.cpp's ``Q4_0``: a block of 18 bytes has a scale in float16
-and then 16 bytes, whose low halves are the first 16 numbers and whose high halves are
-the others, each plus 8.
-"""
-
-from typing import Final
+"""Rows of matrices in 4 bits, restored in torch; see `encoder.four_bit_blocks`."""
 
 import torch
 from torch import Tensor
 
-BLOCK: Final = 32
-"""Numbers that share a scale."""
-
-BLOCK_BYTES: Final = 18
-"""Bytes of a block."""
-
-SCALE_BYTES: Final = 2
-"""Bytes of a block's scale, which come first."""
-
-LARGEST_NUMBER: Final = 8
-"""The size of the largest number, before it is multiplied by its scale."""
-
-_ZERO = 8  # what the number 0 is stored as
+from spscanner_rag.encoder.four_bit_blocks import BLOCK_BYTES, SCALE_BYTES, ZERO
 
 
 class FourBitRows:
@@ -69,5 +50,5 @@ def restored_blocks(blocks: Tensor, dtype: torch.dtype = torch.float32) -> Tenso
     """Return the matrix of blocks, (rows, blocks, bytes): (rows, columns)."""
     scales = blocks[..., :SCALE_BYTES].contiguous().view(torch.float16)
     halves = blocks[..., SCALE_BYTES:]
-    numbers = torch.cat([halves & 15, halves >> 4], dim=-1).float() - _ZERO
+    numbers = torch.cat([halves & 15, halves >> 4], dim=-1).float() - ZERO
     return (numbers * scales.float()).flatten(1).to(dtype)

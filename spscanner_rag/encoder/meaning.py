@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag.encoder.across_languages import QuestionMeans, cosines_across
 from spscanner_rag.encoder.answer_evidence import answer_evidence, lead_of_others
-from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_cross_reader import SentenceCrossReader
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder, Step, ignore
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors, digest_of
 from spscanner_rag.encoder.unrelated import unrelated_cosines
@@ -46,7 +46,7 @@ class Meaning:
     weighed : bool, default True
         Whether the weights were made for this encoder. Otherwise its cosines are
         scaled to those of the encoder that they were made for.
-    cross : CrossReader, optional
+    cross : SentenceCrossReader, optional
         Reads the likeliest sentences once more.
     name : str, optional
         What results call the encoder. Default: "default" if it is ``weighed``, else
@@ -59,7 +59,7 @@ class Meaning:
         weights: MeaningWeights,
         *,
         weighed: bool = True,
-        cross: CrossReader | None = None,
+        cross: SentenceCrossReader | None = None,
         name: str | None = None,
     ) -> None:
         self.encoder = encoder

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from spscanner_rag.encoder.cross_reader import CrossReader
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_weights import MeaningWeights
+from spscanner_rag.encoder.sentence_cross_reader import SentenceCrossReader
 from spscanner_rag.encoder.sentence_encoder import SentenceEncoder, Step, ignore
 from spscanner_rag.encoder.sentence_vectors import SentenceVectors
 from spscanner_rag.encoder.vector_cache import VectorStore
@@ -74,7 +74,7 @@ class MeaningByLanguage(Meaning):
         encoder: SentenceEncoder,
         weights: MeaningWeights,
         *,
-        cross: CrossReader | None = None,
+        cross: SentenceCrossReader | None = None,
         load_multilingual: LoadEncoder | None = None,
         multilingual_weights: MeaningWeights | None = None,
     ) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROWS_AT_ONCE = 8192  # as float32, all rows would take four times their memory
-_SHORTEST = 1e-12  # a vector of zeros stays zeros
+SHORTEST = 1e-12  # a vector of zeros stays zeros
 
 
 class SentenceVectors(NamedTuple):
@@ -35,7 +35,7 @@ class SentenceVectors(NamedTuple):
     def of(cls, vectors: NDArray[np.floating]) -> "SentenceVectors":
         """Scale vectors, (sentences, width), to length 1, and round them."""
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit_vectors = vectors / np.maximum(lengths, _SHORTEST)
+        unit_vectors = vectors / np.maximum(lengths, SHORTEST)
         largest = np.abs(unit_vectors).max(axis=1, initial=0)
         scales = (largest / 127).astype(np.float16)
         divisors = np.maximum(scales.astype(np.float32), 1e-6)
@@ -73,3 +73,9 @@ def digest_of(sentences: Sequence[str]) -> str:
         digest.update(len(content).to_bytes(8, "little"))
         digest.update(content)
     return digest.hexdigest()
+
+
+def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors, (vectors, width), of length 1; one of zeros stays zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, SHORTEST), np.float32)

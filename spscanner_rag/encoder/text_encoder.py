@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.encoder.embedders import embed_checked, embedder_of
 from spscanner_rag.encoder.sentence_encoder import Step, ignore
-from spscanner_rag.encoder.sentence_vectors import SentenceVectors
+from spscanner_rag.encoder.sentence_vectors import SentenceVectors, unit_vectors
 from spscanner_rag.encoder.token_windows import TokenizedSentences
 
 _TEXTS_AT_ONCE = 64
@@ -38,7 +38,7 @@ class TextEncoder:
     def question(self, query: str) -> NDArray[np.float32]:
         """Return the vector of a question, of length 1: (width,)."""
         vectors = embed_checked(self._embedder.queries, [query])
-        return np.asarray(_normalized(vectors)[0], np.float32)
+        return np.asarray(unit_vectors(vectors)[0], np.float32)
 
     def vectors(
         self, sentences: Sequence[str], before: Step = ignore, after_step: Step = ignore
@@ -61,7 +61,7 @@ class TextEncoder:
         context = np.zeros_like(sentence_vectors)
         for vector, (first, stop) in zip(window_vectors, ranges, strict=True):
             context[first:stop] += vector
-        return SentenceVectors.of(sentence_vectors + _normalized(context))
+        return SentenceVectors.of(sentence_vectors + unit_vectors(context))
 
     def _embedded(self, texts: Sequence[str], after_step: Step) -> NDArray[np.float32]:
         """Vectors of length 1 of texts, of which some may be known: (texts, width)."""
@@ -87,7 +87,7 @@ class TextEncoder:
         missing = [text for text in dict.fromkeys(texts) if text not in vector_by_text]
         if missing:
             embedded = embed_checked(self._embedder.passages, missing, width)
-            vector_by_text |= zip(missing, _normalized(embedded), strict=True)
+            vector_by_text |= zip(missing, unit_vectors(embedded), strict=True)
         return vector_by_text
 
     def _remember(self, vector_by_text: dict[str, NDArray[np.float32]]) -> None:
@@ -113,9 +113,3 @@ def _windows_of(sentences: Sequence[str]) -> list[tuple[int, int]]:
 
 def _estimated_tokens(text: str) -> int:
     return len(text) // _CHARACTERS_PER_TOKEN + 1
-
-
-def _normalized(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1, but a vector of zeros stays zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import torch
 
+from spscanner_rag.mamba2.backend_names import check_backend
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.system.install_hints import install_line
-
-BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
 # without the packages that only mamba-ssm's other models and its CUDA extensions need
 INSTALL_TRITON = (
@@ -39,14 +38,6 @@ class BackendChoice(NamedTuple):
     reason: str
 
 
-def check_backend(backend: object) -> None:
-    """Raise ``ValueError`` for anything but the name of a backend."""
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(
-            f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"
-        )
-
-
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     """Load a backend's kernels.
 
@@ -56,6 +47,11 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     on, and ``ImportError`` if a backend was asked for by name and cannot be loaded.
     """
     check_backend(backend)
+    if backend == "numpy":
+        raise ValueError(
+            "backend is 'numpy', which computes without torch and only answers"
+            " questions; expected 'auto', 'torch', 'numba' or 'mamba-ssm' here"
+        )
     if backend == "auto":
         try:
             if device.type == "cpu":

@@ -106,10 +106,10 @@ class ScorerChoice:
         if self.scorer is not None:
             return False
         if self.scanner is not None:
-            return self.scanner.device.type == "cpu"
-        from spscanner_rag.scan.devices import choose
+            return bool(self.scanner.device.type == "cpu")
+        from spscanner_rag.scan.computing_choice import computes_on_cpu
 
-        return choose(self.device, "float32").device.type == "cpu"
+        return computes_on_cpu(self.device, self.backend)
 
     @property
     def name(self) -> str:

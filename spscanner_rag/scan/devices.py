@@ -1,4 +1,4 @@
-"""Choose the device and dtype of a model, and how many tokens it reads at once."""
+"""Choose the device and dtype of a model in torch."""
 
 import os
 import time
@@ -8,24 +8,12 @@ from typing import NamedTuple
 
 import torch
 
-from spscanner_rag.mamba2.config import Mamba2Config
-
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
-"""Tokens per forward pass by kind of device: enough to keep it busy, few enough for
-its memory. On a CPU this is the minimum; narrow models read more
-(`default_segment_tokens`)."""
 
 WORTH_ROUNDING = 1.25
 """On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and
 if both were about as fast, the choice, and with it the scores, would change from one
 process to the next."""
-
-_CPU_PROJECTION = 2**22
-"""Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the
-overhead of the many small operations between the matrix products grows; with more,
-they wait for memory. Measured for d_model 256 and 768."""
 
 # the bundled checkpoint's first projection of some sentences
 _TOKENS = 1024
@@ -179,14 +167,3 @@ def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
                 seconds[number] = min(seconds[number], clock() - start)
     operations = 2e-9 * _TOKENS * _INPUTS * _OUTPUTS
     return tuple(operations / seconds_of_dtype for seconds_of_dtype in seconds)
-
-
-def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
-    """Tokens per forward pass for a kind of device.
-
-    On a CPU a power of 2, fewer for wider models.
-    """
-    if device_type != "cpu":
-        return SEGMENT_TOKENS.get(device_type, SEGMENT_TOKENS["cpu"])
-    fitting = _CPU_PROJECTION // config.d_in_proj
-    return max(SEGMENT_TOKENS["cpu"], min(4096, 1 << max(fitting.bit_length() - 1, 0)))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.mamba2.token_reader import TokenReader
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.echoes import after_echoes
 from spscanner_rag.scan.indexed_text import IndexedText
@@ -116,7 +116,7 @@ class PlannedText(NamedTuple):
 class Pipeline:
     """Reads requests with one model."""
 
-    model: ScannerModel
+    token_reader: TokenReader
     reading: Reading  # how the checkpoint reads a text
     # Longer texts are read in half-overlapping windows of this many tokens.
     window_tokens: int | None
@@ -350,7 +350,9 @@ class Pipeline:
                 sequences.append(matched.query_on_text.sequence(first, last))
         meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
         logits_of_sequences = iter(
-            read_logits(self.model, sequences, self.segment_tokens, meter.after_step)
+            self.token_reader.read_logits(
+                sequences, self.segment_tokens, meter.after_step
+            )
         )
         for matched, windows in zip(run, windows_by_text, strict=True):
             parts = [next(logits_of_sequences) for _ in windows]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.lexical.token_values import TokenValues
-from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.scan.indexed_text import IndexedText
 
 T = TypeVar("T", bound=np.generic)

@@ -6,7 +6,8 @@ from typing import NamedTuple, Self
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, ScannerSettings
+from spscanner_rag.checkpoint.config import ScannerSettings
+from spscanner_rag.checkpoint.loaded import LoadedCheckpoint
 from spscanner_rag.encoder.across_languages import reads_across
 from spscanner_rag.encoder.meaning import Meaning
 from spscanner_rag.encoder.meaning_by_language import EXTRA as MULTILINGUAL
@@ -18,7 +19,7 @@ from spscanner_rag.lexical.number_forms import numbers_as_written
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.lexical.written_forms import DECIMAL_COMMA
-from spscanner_rag.mamba2.sentence_scan import SentenceScan
+from spscanner_rag.mamba2.sentence_scan_shape import ScansSentences
 from spscanner_rag.results.passages import Located
 from spscanner_rag.scan.indexed_text import IndexedText
 from spscanner_rag.scan.meter import Meter
@@ -84,11 +85,11 @@ class Reading:
     # its cosines count in addition to the model's logits
     meaning: Meaning | None = None
     # estimates logits before the model reads
-    sentence_scan: SentenceScan | None = None
+    sentence_scan: ScansSentences | None = None
 
     @classmethod
     def of(
-        cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None
+        cls, checkpoint: LoadedCheckpoint, segmenter: Segmenter | str | None = None
     ) -> Self:
         """Return a checkpoint's reading, with its own segmenter by default."""
         if segmenter is None or isinstance(segmenter, str):

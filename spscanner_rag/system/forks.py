@@ -5,6 +5,7 @@ wait for them forever.
 """
 
 import os
+import sys
 from functools import cache
 
 # Whether this process was forked from one in which torch had computed.
@@ -27,9 +28,9 @@ def computes_alone() -> bool:
 
 
 def _compute_alone() -> None:
-    import torch
-
     global _computes_alone
     _computes_alone = True
-    if torch.get_num_threads() > 1:
+    # It was imported if it has computed; numpy's threads survive a fork.
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() > 1:
         torch.set_num_threads(1)

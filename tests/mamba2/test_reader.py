@@ -18,11 +18,11 @@ from spscanner_rag.mamba2.model import (
     SURROUNDINGS,
     ScannerModel,
 )
-from spscanner_rag.mamba2.reader import (
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import (
     PADDING_SHARE,
     TokenSequence,
     group_by_length,
-    read_logits,
 )
 
 

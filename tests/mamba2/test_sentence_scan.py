@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.mamba2.sentence_scan import SentenceScan, SentenceScanShape
+from spscanner_rag.mamba2.sentence_scan import SentenceScan
+from spscanner_rag.mamba2.sentence_scan_shape import SentenceScanShape
 
 
 @pytest.fixture

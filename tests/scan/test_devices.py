@@ -10,7 +10,8 @@ import torch
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
-from spscanner_rag.scan.devices import choose, default_segment_tokens
+from spscanner_rag.scan.devices import choose
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
         "window_tokens": scanner.window_tokens,
         "segment_tokens": scanner.segment_tokens,
     } | changes
-    return Pipeline(scanner.checkpoint.model, scanner.reading, **fields)
+    return Pipeline(scanner.pipeline.token_reader, scanner.reading, **fields)
 
 
 def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ import torch
 
 from spscanner_rag import Scanner
 from spscanner_rag.system import threads
-from spscanner_rag.system.threads import usable_cores, use_threads
+from spscanner_rag.system.threads import threads_in_use, usable_cores, use_threads
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +109,13 @@ def test_what_is_no_number_of_threads(number: int) -> None:
         ValueError, match=r"threads is .*; expected a whole number of at least 1"
     ):
         Scanner.from_pretrained("no such model", threads=number)
+
+
+def test_numpy_has_its_own_threads() -> None:
+    before, of_torch = threads_in_use(in_numpy=True), torch.get_num_threads()
+    try:
+        assert use_threads(2, in_numpy=True) == 2 == threads_in_use(in_numpy=True)
+        assert use_threads(1, in_numpy=True) == 1 == threads_in_use(in_numpy=True)
+        assert torch.get_num_threads() == of_torch == threads_in_use(in_numpy=False)
+    finally:
+        use_threads(before, in_numpy=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spscanner_lab.training.data.document_store import DocumentStore
 from spscanner_lab.training.data.question_draw import MAX_DRAWS, Drawn, QuestionDraw
 from spscanner_lab.training.recipe import Recipe
-from spscanner_rag.mamba2.reader import TokenSequence
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.reading import Reading
 

@@ -29,13 +29,14 @@ from spscanner_lab.training.model_card import write_model_card
 from spscanner_lab.training.recipe import Recipe
 from spscanner_lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.checkpoint.load import in_torch
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import (
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import (
     SequenceBatch,
     TokenSequence,
     group_by_length,
-    read_logits,
 )
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.ranking import sigmoid
@@ -78,7 +79,7 @@ def calibrate(
         return None
     if scale <= 0:
         return None
-    model = scanner.checkpoint.model
+    model = in_torch(scanner.checkpoint).model
     assert model.binary_head is not None
     with torch.no_grad():
         parts = (

@@ -33,7 +33,12 @@ class TransformerStage(RerankerStage):
         settings = ScannerSettings(training=before)
         tokenizer = self._tokenizer.backend_tokenizer
         return Checkpoint(
-            model, settings, tokenizer, base, locate(base), published=False
+            model=model,
+            settings=settings,
+            tokenizer=tokenizer,
+            source=base,
+            folder=locate(base),
+            published=False,
         )
 
     def _loaded(self, base: str) -> Any:  # noqa: ANN401 - transformers' own

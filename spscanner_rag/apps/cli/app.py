@@ -25,6 +25,7 @@ from spscanner_rag.apps.cli import (
 )
 from spscanner_rag.apps.cli.messages import tell
 from spscanner_rag.apps.cli.several_values import SeveralValues
+from spscanner_rag.system.torch_absence import torch_needed_for
 from spscanner_rag.system.whole_files import NO_ROOM
 
 ENTRY_POINTS = "spscanner.commands"
@@ -158,11 +159,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         words = list(arguments)
     try:
         _check_working_directory()
-        code = program().main(
-            args=words,
-            prog_name="spscanner",
-            standalone_mode=False,
-        )
+        with torch_needed_for("this command"):
+            code = program().main(
+                args=words,
+                prog_name="spscanner",
+                standalone_mode=False,
+            )
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # typer turns only the first into the second
         _discard_output()

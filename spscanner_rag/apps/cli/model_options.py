@@ -83,10 +83,9 @@ class ScannerOptions:
         """The kernels to load for a number of characters."""
         if characters is None or characters >= NUMBA_CHARACTERS:
             return "auto"
-        from spscanner_rag.scan.devices import choose
+        from spscanner_rag.scan.computing_choice import quickest_to_load
 
-        chosen = choose(self.device, "float32")
-        return "torch" if chosen.device.type == "cpu" else "auto"
+        return quickest_to_load(self.device)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ class ReadingQueue:
             pipeline.segment_tokens * PASSES_TOGETHER * CHARACTERS_PER_TOKEN
         )
         shorter = pipeline.segment_tokens
-        if pipeline.model.device.type == "cpu":
+        if pipeline.token_reader.device.type == "cpu":
             shorter //= LONG_PASSES
         self._pipeline_of_long = replace(pipeline, segment_tokens=max(1, shorter))
         # waiting jobs by client, in the order of the clients' turns

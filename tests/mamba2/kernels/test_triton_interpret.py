@@ -33,7 +33,8 @@ from spscanner_rag.mamba2.kernels.torch import (
     ScanOperands,
 )
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.scanner import Scanner
 from tests.conftest import SMALL_TEXT
 

@@ -28,7 +28,8 @@ from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint, load_model
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.mamba2.token_sequences import TokenSequence
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.ranking import sigmoid
 from spscanner_rag.scan.reading import Reading

@@ -102,7 +102,12 @@ def start(documents: list[Document]) -> Checkpoint:
     )
     settings = ScannerSettings(match=True, prior=True)
     return Checkpoint(
-        new_model(config, settings), settings, tokenizer, "tiny", Path("."), False
+        model=new_model(config, settings),
+        settings=settings,
+        tokenizer=tokenizer,
+        source="tiny",
+        folder=Path("."),
+        published=False,
     )
 
 
