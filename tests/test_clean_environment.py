@@ -105,6 +105,50 @@ def link(found: Distribution, site: Path) -> None:
                 (site / name).symlink_to(place)
 
 
+WITHOUT_TORCH = """
+try:
+    Scanner.from_pretrained(dtype="bfloat16")
+except ImportError as error:
+    assert 'pip install "torch' in str(error), error
+else:
+    raise AssertionError("torch was imported")
+from spscanner_rag.system.install_hints import install_line
+assert install_line("files") == (
+    'pip install "./distributions/light[files]" in a clone of spscanner-rag'
+)
+from langchain_core.documents import Document
+from langchain_spscanner import SPScannerRetriever
+retriever = SPScannerRetriever.from_documents([Document(page_content="He did.")])
+assert retriever.invoke("Who?")[0].page_content == "He did."
+"""
+
+
+@pytest.mark.slow
+def test_the_light_distribution_works_where_torch_is_not_there(
+    light_wheel: Path, tmp_path: Path
+) -> None:
+    for found in required(light_wheel, "langchain"):
+        link(found, tmp_path)
+    assert not (tmp_path / "torch").exists()
+    with zipfile.ZipFile(light_wheel) as archive:
+        archive.extractall(tmp_path)
+    run_alone(tmp_path, SCAN + WITHOUT_TORCH)
+
+
+def run_alone(folder: Path, code: str) -> None:
+    """Run code in an interpreter that sees no packages but those in a folder."""
+    path = f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+    # -I and -S: neither the environment of the tests nor this folder
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", path + code],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={"HF_HUB_OFFLINE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", [*MODULES, ""])
 def test_works_with_the_framework_that_is_there_and_names_the_other(
@@ -115,7 +159,6 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     code = [
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n",
         SCAN,
         *([] if extra else [CORE]),
     ]
@@ -125,13 +168,4 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
             code.append(
                 line if other == extra else MISSING.format(module=module, extra=other)
             )
-    # -I and -S: neither the environment of the tests nor this folder
-    command = [sys.executable, "-I", "-S", "-c", "".join(code)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={"HF_HUB_OFFLINE": "1"},
-    )
-    assert done.returncode == 0, done.stderr
+    run_alone(tmp_path, "".join(code))
