@@ -49,6 +49,7 @@ def main() -> int:
     collect_pages()
     (PAGES / "cli.md").write_text(command_line_page(), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("zensical.toml"), SITE)
+    shutil.copy(Path(__file__).with_name("extra.css"), PAGES)
     paths = [
         str(REPOSITORY),
         str(REPOSITORY / "integrations"),
