@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
     from spscanner_rag.baselines.propositions import Propositions
     from spscanner_rag.baselines.remote_scanner import RemoteScanner
+    from spscanner_rag.baselines.trimwise import Trimwise
 
 _MODULES = {
     "BM25": "bm25",
@@ -31,6 +32,7 @@ _MODULES = {
     "MambaReranker": "mamba_reranker",
     "Propositions": "propositions",
     "RemoteScanner": "remote_scanner",
+    "Trimwise": "trimwise",
 }
 __all__ = [
     "BM25",
@@ -44,6 +46,7 @@ __all__ = [
     "MambaReranker",
     "Propositions",
     "RemoteScanner",
+    "Trimwise",
 ]
 
 

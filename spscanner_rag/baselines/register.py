@@ -186,6 +186,10 @@ def _with_embedder(model: str) -> tuple[str, str]:
     return (decomposer, embedder) if at else (model, "")
 
 
+def _load_trimwise(model: str, options: LoadOptions) -> "Scorer":
+    return baselines.Trimwise(options.unit)
+
+
 def _load_remote(model: str, options: LoadOptions) -> "Scorer":
     # "auto" leaves it to the server
     read = None if options.read == "auto" else options.read
@@ -239,6 +243,7 @@ BUILT_IN = (
         _load_propositions,
         model=ModelName.REQUIRED,
     ),
+    RetrieverKind("trimwise", "trimwise", _load_trimwise, model=ModelName.NONE),
     RetrieverKind(
         "remote",
         "remote:URL, a scanner behind `spscanner serve` (its token: the variable "

@@ -20,6 +20,7 @@ from spscanner_rag.baselines import (
     LateInteraction,
     MambaReranker,
     Propositions,
+    Trimwise,
 )
 from spscanner_rag.retrieval import Piece, join_pieces
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
@@ -47,9 +48,15 @@ KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
         folders["mamba"], device="cpu", dtype="float32"
     ),
     "propositions": lambda _: propositions_by(Says(["He signed it.", "It rained."])),
+    "trimwise": lambda _: trimwise(),
     "hybrid": lambda _: Hybrid([BM25(), Dense(letters)]),
     "cascade": lambda _: Cascade(BM25(), Dense(letters), best=2),
 }
+
+
+def trimwise() -> Baseline:
+    pytest.importorskip("trimwise")
+    return Trimwise()
 
 
 @pytest.fixture(scope="module")

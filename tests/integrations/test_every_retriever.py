@@ -45,6 +45,7 @@ NAMES = {
     "generative": "generative:scripted",
     "listwise": "listwise:scripted",
     "pairwise": "pairwise:scripted",
+    "trimwise": "trimwise",
     "rprs": "rprs:{bert}",
     "setwise": "setwise:scripted",
     "hybrid": "hybrid:scanner:{scanner}+bm25",
@@ -105,6 +106,8 @@ def name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> str:
     """The name of a retriever of this kind that loads."""
+    if kind == "trimwise":
+        pytest.importorskip("trimwise")
     # what ranks propositions
     monkeypatch.setattr(
         "spscanner_rag.baselines.embedding_models.packaged_minilm",
