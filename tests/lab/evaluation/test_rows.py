@@ -54,7 +54,7 @@ def test_rows_say_what_they_rest_on() -> None:
 
 def test_of_one_source_the_averages_have_its_numbers_and_intervals() -> None:
     documents = [
-        replace(record, doc_id=f"d{number}", metrics={"recall@10": number % 3 / 2})
+        replace(record, doc_id=f"d{number}", metrics={"recall@10": number**2 % 17 / 17})
         for number, record in enumerate(RECORDS[:1] * 20)
     ]
     one, *averages = rows_of(documents, SETTINGS[:1])
