@@ -181,6 +181,8 @@ class Meaning:
         said_by_others: NDArray[np.bool_] | None = None,
         before: Step = ignore,
         after_step: Step = ignore,
+        *,
+        is_far_behind: bool = False,
     ) -> tuple[NDArray[np.float32], float | None]:
         """Let the cross-reader read the likeliest of a text's folded sentences.
 
@@ -198,6 +200,9 @@ class Meaning:
             The sentences of others than those whose words are asked for.
         before, after_step : callable, optional
             As for `vectors`.
+        is_far_behind : bool, default False
+            Whether another text of the collection is so much likelier that nothing of
+            this one is worth reading.
 
         Returns
         -------
@@ -208,9 +213,11 @@ class Meaning:
         """
         cross_logits = None
         if self.cross is not None and len(logits):
-            cross_logits = self.cross.logits(
-                folded(query), sentences, logits, before, after_step
-            )
+            cross_logits = np.full(len(logits), -np.inf, np.float32)
+            if not is_far_behind:
+                cross_logits = self.cross.logits(
+                    folded(query), sentences, logits, before, after_step
+                )
             added = self.weights.cross * np.maximum(cross_logits, LOWEST)
             logits = np.asarray(logits + added, np.float32)
         lead = 0.0

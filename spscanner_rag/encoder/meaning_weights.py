@@ -58,6 +58,9 @@ class MeaningWeights:
     texts : float, default 0.4
         How much it counts that a text is behind the best of its collection by words.
         Of 0.12, 0.4 and 1, 0.4 ranked documents best.
+    texts_meaning : float, default 0
+        The weight of how far a text's best sentences are behind those of the text of
+        its collection that is best so, in mean cosine. See `scan.texts_together`.
     mean, deviation : float
         Mean and deviation of the encoder's cosines of unrelated texts. Another
         encoder's cosines are scaled to them.
@@ -89,6 +92,7 @@ class MeaningWeights:
     cross: float = 0.0
     bias: float = 0.0
     texts: float = 0.4
+    texts_meaning: float = 0.0
     mean: float = 0.0
     deviation: float = 1.0
     answer_scale: float = 0.0
@@ -213,6 +217,11 @@ class MeaningWeights:
     def weighs_echoes(self) -> bool:
         """Whether a sentence that asks, or a heading, counts as such."""
         return any((self.asks, self.heading, self.handed))
+
+    @property
+    def weighs_texts(self) -> bool:
+        """Whether a text's best sentences count for all of its sentences."""
+        return bool(self.texts_meaning)
 
     @property
     def weighs_others(self) -> bool:

@@ -30,6 +30,7 @@ from spscanner_rag.scan.read_share import (
 from spscanner_rag.scan.reading import Reading, StatisticsOf, location_in
 from spscanner_rag.scan.requests import ScanRequest, check_order
 from spscanner_rag.scan.text_vectors import TextVectors
+from spscanner_rag.scan.texts_together import beside_one_another
 from spscanner_rag.scan.who_said_it import said_by_others
 from spscanner_rag.scorers import Read, check_query
 from spscanner_rag.text.blocks import StructuredText
@@ -242,6 +243,7 @@ class Pipeline:
         self, matched_requests: Sequence[PlannedText], read: Read
     ) -> list[PlannedText]:
         """Choose what is read of texts of which the same is asked."""
+        matched_requests = _beside_one_another(matched_requests)
         if self.reading.sentence_scan is None or self.window_tokens is not None:
             return list(matched_requests)
         planned = list(matched_requests)
@@ -366,6 +368,22 @@ class Pipeline:
             yield logits, answerable
 
 
+def _beside_one_another(matched_requests: Sequence[PlannedText]) -> list[PlannedText]:
+    """The texts, each with how far it is behind the best that is asked the same."""
+    together = list(matched_requests)
+    numbers_by_question: dict[tuple[str, str | None], list[int]] = {}
+    for number, matched in enumerate(together):
+        on_text = matched.query_on_text
+        if on_text.meaning is not None and on_text.meaning.weights.weighs_texts:
+            question = (matched.request.query, on_text.encoder)
+            numbers_by_question.setdefault(question, []).append(number)
+    for numbers in numbers_by_question.values():
+        on_texts = [together[number].query_on_text for number in numbers]
+        for number, on_text in zip(numbers, beside_one_another(on_texts), strict=True):
+            together[number] = together[number]._replace(query_on_text=on_text)
+    return together
+
+
 def _read_again(
     query_on_text: QueryOnText, logits: NDArray[np.float32], meter: Meter
 ) -> tuple[NDArray[np.float32], float | None]:
@@ -386,6 +404,7 @@ def _read_again(
         others,
         meter.expect,
         meter.after_step,
+        is_far_behind=query_on_text.is_far_behind,
     )
     if weights.weighs_echoes:
         logits = after_echoes(logits, text.marks, weights)

@@ -38,6 +38,10 @@ class QueryOnText:
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
     # Added to every logit: how far the whole text is behind the best of its collection.
     offset: float = 0.0
+    # How far its best sentences are behind those of the best text, in mean cosine.
+    behind: float = 0.0
+    # Whether the cross-reader leaves it out, beside likelier texts.
+    is_far_behind: bool = False
     # (units,) of the question and a unit; None without an encoder
     cosines: NDArray[np.float32] | None = None
     meaning: Meaning | None = None  # what made the cosines
@@ -91,7 +95,9 @@ class QueryOnText:
     @property
     def _meaning_offset(self) -> np.float32:
         assert self.meaning is not None
-        return np.float32(self.meaning.weights.texts * self.offset)
+        weights = self.meaning.weights
+        by_words = weights.texts * self.offset
+        return np.float32(by_words + weights.texts_meaning * self.behind)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Lay out the question before the tokens of units ``first`` to ``last``.
