@@ -113,6 +113,20 @@ def test_the_command_line_answers(in_torch: Scanner, folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_retrievers_are_evaluated(folder: Path) -> None:
+    end = SMALL_TEXT.index(".") + 1
+    question = {"qid": "1", "question": QUERY, "evidence": [[0, end]]}
+    document = {"doc_id": "1", "source": "small", "text": SMALL_TEXT}
+    questions = json.dumps({**document, "questions": [question]})
+    (folder / "questions.jsonl").write_text(questions, encoding="utf-8")
+    code = "from spscanner_rag.apps.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ("eval", "questions.jsonl", "--retrievers", "scanner,bm25")
+    printed = run(code, *arguments, "--out", "results", folder=folder)
+    assert "bm25" in printed
+    assert (folder / "results").is_dir()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "got"),
     [

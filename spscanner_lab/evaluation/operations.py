@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.ssd_blocks import CHUNK_TOKENS
 
 
 class EncoderShape(Protocol):
@@ -55,8 +56,6 @@ def scan_products(config: Mamba2Config, tokens: int, units: int) -> float:
     >>> f"{scan_products(shape, tokens=1000, units=40) / 1e12:.3f} TFLOPs"
     '0.202 TFLOPs'
     """
-    from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
-
     d_inner = config.d_inner
     d_state = config.d_state
     input_projection = config.d_model * config.d_in_proj

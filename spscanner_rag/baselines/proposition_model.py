@@ -1,59 +1,22 @@
-"""A model that decomposes passages into propositions, and its replies."""
+"""A model that decomposes passages into propositions."""
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from spscanner_rag.baselines.model_loading import load
+from spscanner_rag.baselines.proposition_replies import Source
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.surrogates import replace_surrogates
-
-
-class Source(NamedTuple):
-    """A passage and the title of its text.
-
-    The title may be empty.
-    """
-
-    title: str
-    content: str
-
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: . Content: {content}"
 """The input format of the checkpoint of "Dense X Retrieval", without a section
 title."""
 
 BATCH = 8  # passages read together
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
-
-
-def read_reply(reply: str) -> tuple[str, ...]:
-    """Return the strings of the JSON list in a reply, each on one line.
-
-    Empty and repeated ones are left out. If the list is broken or ends early, its
-    complete strings are used.
-    """
-    _, bracket, strings = reply.partition("[")
-    lines: dict[str, None] = {}
-    for quoted in _STRING.findall(bracket + strings):
-        line = " ".join(_decoded(quoted).split())
-        if any(map(str.isalnum, line)):
-            lines[line] = None
-    return tuple(lines)
-
-
-def _decoded(quoted: str) -> str:
-    try:
-        return str(_LENIENT.decode(quoted))
-    except ValueError:  # not an escape of JSON
-        return quoted[1:-1]
 
 
 class Seq2Seq:

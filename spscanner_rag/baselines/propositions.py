@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from spscanner_rag.baselines.baseline import Baseline, Scores
-from spscanner_rag.baselines.proposition_model import Seq2Seq, Source, read_reply
+from spscanner_rag.baselines.proposition_replies import Source, read_reply
 from spscanner_rag.baselines.unit_kinds import UnitKind
 from spscanner_rag.scorers import (
     Cancelled,
@@ -25,6 +24,9 @@ from spscanner_rag.scorers import (
 )
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
+
+if TYPE_CHECKING:
+    import torch
 
 NO_PROPOSITION_LOGIT = -17.0
 """The logit of all units of a text without propositions; `log_odds` never returns
@@ -94,9 +96,12 @@ class Propositions(Baseline):
         unit: UnitKind | Segmenter = "sentence",
         *,
         titles: Mapping[str, str] | None = None,
-        device: str | torch.device = "auto",
-        dtype: str | torch.dtype = "float32",
+        device: "str | torch.device" = "auto",
+        dtype: "str | torch.dtype" = "float32",
     ) -> None:
+        # It needs torch, which evaluating other retrievers does not.
+        from spscanner_rag.baselines.proposition_model import Seq2Seq
+
         super().__init__(unit)
         if not isinstance(scorer, Baseline):
             raise TypeError(

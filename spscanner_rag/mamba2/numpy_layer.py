@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.ssd_blocks import CHUNK_TOKENS, SMALLEST_LOG_DECAY
 from spscanner_rag.system.numpy_functions import silu_in_place, softplus
 
 Floats = NDArray[np.float32]
-
-CHUNK_TOKENS = 64
-"""Tokens per block of `_scan`, as in `mamba2.ssd`."""
-
-SMALLEST_LOG_DECAY = -40.0
-"""Smaller decays are set to exp(-40): with denormal numbers a CPU is slow."""
 
 
 class NumpyLayerState(NamedTuple):

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.baseline import Baseline
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
-from spscanner_rag.baselines.proposition_model import Source
+from spscanner_rag.baselines.proposition_replies import Source
 from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -139,6 +139,6 @@ def propositions_by(
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "spscanner_rag.baselines.propositions.Seq2Seq", lambda *_, **__: model
+            "spscanner_rag.baselines.proposition_model.Seq2Seq", lambda *_, **__: model
         )
         return Propositions("model", scorer or SharedWords(), **options)

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Dense, Propositions
 from spscanner_rag.baselines.names import scorer_of
-from spscanner_rag.baselines.proposition_model import (
-    SEQ2SEQ_INPUT,
-    Seq2Seq,
-    Source,
-    read_reply,
-)
+from spscanner_rag.baselines.proposition_model import SEQ2SEQ_INPUT, Seq2Seq
+from spscanner_rag.baselines.proposition_replies import Source, read_reply
 from spscanner_rag.baselines.propositions import (
     NO_PROPOSITION_LOGIT,
     Proposition,
@@ -266,7 +262,7 @@ def test_the_command_line_names_the_model_that_ranks(
 
     monkeypatch.setattr("spscanner_rag.baselines.Dense", dense)
     monkeypatch.setattr(
-        "spscanner_rag.baselines.propositions.Seq2Seq",
+        "spscanner_rag.baselines.proposition_model.Seq2Seq",
         lambda model, **_: loaded.append(model) or Says(STATEMENTS),
     )
     folder = tmp_path / "at@home"

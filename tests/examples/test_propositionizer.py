@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.proposition_model import (
-    SEQ2SEQ_INPUT,
-    Seq2Seq,
-    Source,
-    read_reply,
-)
+from spscanner_rag.baselines.proposition_model import SEQ2SEQ_INPUT, Seq2Seq
+from spscanner_rag.baselines.proposition_replies import Source, read_reply
 from tests.baselines.conftest import save_t5
 
 pytest.importorskip("transformers")

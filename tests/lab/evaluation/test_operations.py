@@ -15,7 +15,7 @@ from spscanner_lab.evaluation.operations import (
 from spscanner_rag.encoder.bert import Bert, BertShape
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
+from spscanner_rag.mamba2.ssd_blocks import CHUNK_TOKENS
 
 SHAPE = BertShape(
     hidden_size=8,

@@ -31,7 +31,7 @@ from spscanner_rag.mamba2.kernels.torch import (
     tail_after,
     time_steps,
 )
-from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
+from spscanner_rag.mamba2.ssd_blocks import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
