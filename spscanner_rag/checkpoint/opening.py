@@ -49,7 +49,7 @@ def open_folder(
     layout: Layout,
     hub: HubOptions,
 ) -> OpenedFolder:
-    """Find a checkpoint, and read all but its weights; see `load_checkpoint`."""
+    """Find a checkpoint for `load_checkpoint`, and read all but its weights."""
     folder = locate(name, **hub)
     files = current_files(folder)
     config, settings, published, digests = read_settings(files, layout)

@@ -1,4 +1,4 @@
-"""Rows of matrices in 4 bits, restored in torch; see `encoder.four_bit_blocks`."""
+"""Rows of matrices in 4 bits, as `encoder.four_bit_blocks` has them, in torch."""
 
 import torch
 from torch import Tensor

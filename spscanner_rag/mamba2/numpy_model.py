@@ -31,7 +31,7 @@ _EMBEDDING: Final = "backbone.embedding.weight"
 
 
 class Cpu(NamedTuple):
-    """The device of a model in numpy; a ``torch.device`` has the same ``type``."""
+    """The device of a model in numpy, with the ``type`` of a ``torch.device``."""
 
     type: str = "cpu"
 
@@ -40,7 +40,7 @@ class Cpu(NamedTuple):
 
 
 class LexicalParts(NamedTuple):
-    """Which optional parts a model has; see `mamba2.model.ScannerModel`."""
+    """Which optional parts of `mamba2.model.ScannerModel` a model has."""
 
     match: bool = False
     prior: bool = False
@@ -119,7 +119,7 @@ class NumpyModel:
         segment_tokens: int,
         after_step: AfterStep = None,
     ) -> list[Floats]:
-        """Return the logits at the positions of each sequence; see `TokenReader`."""
+        """Return the logits of each sequence, as `TokenReader` says."""
         return [
             self._read_sequence(sequence, segment_tokens, after_step)
             for sequence in sequences

@@ -75,7 +75,7 @@ class TorchTokenReader:
         segment_tokens: int,
         after_step: AfterStep = None,
     ) -> list[NDArray[np.float32]]:
-        """Return the logits at the positions of each sequence; see `TokenReader`."""
+        """Return the logits of each sequence, as `TokenReader` says."""
         return read_logits(self.model, sequences, segment_tokens, after_step)
 
 

@@ -25,7 +25,7 @@ class TokenReader(Protocol):
 
     @property
     def dtype(self) -> Any:  # noqa: ANN401 - a torch.dtype, or "float32"
-        """What the model computes in; its name ends in "float32" or "bfloat16"."""
+        """What the model computes in: its name ends in "float32" or "bfloat16"."""
         ...
 
     @property

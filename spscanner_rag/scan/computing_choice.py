@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def choose_computing(
     backend: str, device: "str | torch.device", dtype: "str | torch.dtype"
 ) -> Computing:
-    """Choose what computes a model; see `Scanner.from_pretrained`.
+    """Choose what computes a model, from options of `Scanner.from_pretrained`.
 
     Raises
     ------

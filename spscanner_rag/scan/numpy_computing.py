@@ -12,7 +12,7 @@ _DTYPES: Final = ("auto", "float32", "bfloat16")
 
 
 def numpy_computing(backend: str, device: object, dtype: object) -> Computing:
-    """Check that numpy computes what was asked for; see `Scanner.from_pretrained`.
+    """Check that numpy computes what `Scanner.from_pretrained` was asked for.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from spscanner_rag.scan.devices import choose
 def torch_computing(
     backend: str, device: str | torch.device, dtype: str | torch.dtype
 ) -> Computing:
-    """Choose device, dtype and kernels; see `Scanner.from_pretrained`."""
+    """Choose device, dtype and kernels for `Scanner.from_pretrained`."""
     choice = choose(device, dtype)
     kernels, backend_reason = choose_backend(backend, choice.device)
 
