@@ -55,12 +55,14 @@ class MeaningWeights:
     others : float, default 0
         Added to the logit of a sentence that another speaker says than the one whose
         words are asked for. See `scan.who_said_it`.
-    texts : float, default 0.4
-        How much it counts that a text is behind the best of its collection by words.
-        Of 0.12, 0.4 and 1, 0.4 ranked documents best without a sentence scan.
-    texts_meaning : float, default 0
-        The weight of how far a text's best sentences are behind those of the text of
-        its collection that is best so, in mean cosine. See `scan.texts_together`.
+    texts, scan_texts : float, default 0.4
+        How much it counts that a text is behind the best of its collection by words, in
+        the first formula and in the second, which is that of longer texts. Of a short
+        text, the words of its best sentence are nearly all.
+    texts_meaning, scan_texts_meaning : float, default 0
+        How much it counts, in either formula, that a text's best sentences are behind
+        those of the text of its collection that is best so, in mean cosine. See
+        `scan.texts_together`.
     mean, deviation : float
         Mean and deviation of the encoder's cosines of unrelated texts. Another
         encoder's cosines are scaled to them.
@@ -93,6 +95,8 @@ class MeaningWeights:
     bias: float = 0.0
     texts: float = 0.4
     texts_meaning: float = 0.0
+    scan_texts: float = 0.4
+    scan_texts_meaning: float = 0.0
     mean: float = 0.0
     deviation: float = 1.0
     answer_scale: float = 0.0
@@ -218,10 +222,36 @@ class MeaningWeights:
         """Whether a sentence that asks, or a heading, counts as such."""
         return any((self.asks, self.heading, self.handed))
 
+    def behind_others(
+        self, by_words: float, by_meaning: float, is_scanned: bool
+    ) -> np.float32:
+        """Return what is added to all logits of a text, for how far it is behind.
+
+        Parameters
+        ----------
+        by_words : float
+            Its distance to the text that is best by words, at most 0.
+        by_meaning : float
+            Its distance to the text whose best sentences are nearest, in mean cosine.
+        is_scanned : bool
+            Whether a sentence scan reads it, so that the second formula holds.
+
+        Examples
+        --------
+        >>> weights = MeaningWeights(texts=0.5, scan_texts=2, scan_texts_meaning=8)
+        >>> float(weights.behind_others(-1.0, -0.25, is_scanned=False))
+        -0.5
+        >>> float(weights.behind_others(-1.0, -0.25, is_scanned=True))
+        -4.0
+        """
+        of_words = self.scan_texts if is_scanned else self.texts
+        of_meaning = self.scan_texts_meaning if is_scanned else self.texts_meaning
+        return np.float32(of_words * by_words + of_meaning * by_meaning)
+
     @property
     def weighs_texts(self) -> bool:
         """Whether a text's best sentences count for all of its sentences."""
-        return bool(self.texts_meaning)
+        return any((self.texts_meaning, self.scan_texts_meaning))
 
     @property
     def weighs_others(self) -> bool:

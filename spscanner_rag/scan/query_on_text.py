@@ -95,9 +95,9 @@ class QueryOnText:
     @property
     def _meaning_offset(self) -> np.float32:
         assert self.meaning is not None
+        is_scanned = self.estimates is not None
         weights = self.meaning.weights
-        by_words = weights.texts * self.offset
-        return np.float32(by_words + weights.texts_meaning * self.behind)
+        return weights.behind_others(self.offset, self.behind, is_scanned)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Lay out the question before the tokens of units ``first`` to ``last``.
