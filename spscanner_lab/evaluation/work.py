@@ -170,7 +170,7 @@ class ScannerWork(WorkCounter):
         return tokens
 
     @property
-    def _encoder(self) -> WindowEncoder | None:
+    def _encoder(self) -> WindowEncoder[Any] | None:
         meaning = self.scanner.meaning
         if meaning is None or not isinstance(meaning.encoder, WindowEncoder):
             return None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from spscanner_rag.encoder.numpy_bert import NumpyBert
 from spscanner_rag.encoder.sentence_encoder import Step
@@ -16,7 +15,7 @@ from spscanner_rag.encoder.window_encoder import (
 )
 
 
-class NumpyTokenEncoder(WindowEncoder):
+class NumpyTokenEncoder(WindowEncoder[NumpyBert]):
     """A `WindowEncoder` that computes in numpy's float32, without torch.
 
     Parameters
@@ -26,28 +25,6 @@ class NumpyTokenEncoder(WindowEncoder):
     tokenizer, digest, prefix, passage_prefix, alone, first_token
         As for `WindowEncoder`.
     """
-
-    def __init__(
-        self,
-        model: NumpyBert,
-        tokenizer: Tokenizer,
-        digest: str,
-        *,
-        prefix: str = "",
-        passage_prefix: str = "",
-        alone: float = 0.0,
-        first_token: bool = False,
-    ) -> None:
-        self.model = model
-        super().__init__(
-            model.shape,
-            tokenizer,
-            digest,
-            prefix=prefix,
-            passage_prefix=passage_prefix,
-            alone=alone,
-            first_token=first_token,
-        )
 
     def question_state(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the pooled state of a window with a question: (width,)."""

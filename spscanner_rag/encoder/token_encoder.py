@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from spscanner_rag.encoder.bert import Bert
 from spscanner_rag.encoder.sentence_encoder import Step
@@ -19,7 +18,7 @@ from spscanner_rag.encoder.window_encoder import (
 TOKENS_AT_ONCE = 4096  # in one forward pass of the encoder, to bound its memory
 
 
-class TokenEncoder(WindowEncoder):
+class TokenEncoder(WindowEncoder[Bert]):
     """A `WindowEncoder` that computes in torch, on any device.
 
     Parameters
@@ -29,28 +28,6 @@ class TokenEncoder(WindowEncoder):
     tokenizer, digest, prefix, passage_prefix, alone, first_token
         As for `WindowEncoder`.
     """
-
-    def __init__(
-        self,
-        model: Bert,
-        tokenizer: Tokenizer,
-        digest: str,
-        *,
-        prefix: str = "",
-        passage_prefix: str = "",
-        alone: float = 0.0,
-        first_token: bool = False,
-    ) -> None:
-        self.model = model
-        super().__init__(
-            model.shape,
-            tokenizer,
-            digest,
-            prefix=prefix,
-            passage_prefix=passage_prefix,
-            alone=alone,
-            first_token=first_token,
-        )
 
     def question_state(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the pooled state of a window with a question: (width,)."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,19 @@ SPECIAL_TOKENS = (("[CLS]", "[SEP]"), ("<s>", "</s>"))
 _CHARACTERS_AT_ONCE = 16_384  # of a sentence that are tokenized together
 
 
-class WindowEncoder(ABC):
+class ShapedModel(Protocol):
+    """A BERT-like encoder, whatever computes it."""
+
+    @property
+    def shape(self) -> BertShape:
+        """The sizes of the encoder."""
+        ...
+
+
+Model = TypeVar("Model", bound=ShapedModel)
+
+
+class WindowEncoder(ABC, Generic[Model]):
     """Reads windows of a text once, and pools the states of each sentence's tokens.
 
     A sentence's vector is the mean of its tokens' states over its windows; subclasses
@@ -37,8 +50,8 @@ class WindowEncoder(ABC):
 
     Parameters
     ----------
-    shape : BertShape
-        The sizes of the encoder.
+    model : Model
+        The encoder.
     tokenizer : Tokenizer
         The model's tokenizer.
     digest : str
@@ -61,7 +74,7 @@ class WindowEncoder(ABC):
 
     def __init__(
         self,
-        shape: BertShape,
+        model: Model,
         tokenizer: Tokenizer,
         digest: str,
         *,
@@ -70,15 +83,16 @@ class WindowEncoder(ABC):
         alone: float = 0.0,
         first_token: bool = False,
     ) -> None:
-        self.shape = shape
+        self.model = model
+        self.shape = model.shape
         self.tokenizer = tokenizer
         self.digest = digest
         self.prefix = prefix
         self.alone = alone
         self.first_token = first_token
-        check_fit(tokenizer, shape)
+        check_fit(tokenizer, model.shape)
         self._begin_id, self._end_id = _special_ids(tokenizer) or (0, 0)
-        self._longest = shape.max_position_embeddings - 2
+        self._longest = model.shape.max_position_embeddings - 2
         self._before_passages = self.ids(passage_prefix)
 
     @abstractmethod
