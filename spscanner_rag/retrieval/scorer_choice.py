@@ -163,6 +163,8 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
     is_bundled = not is_local and checkpoint.source == "default"
     segmenter = scanner.segmenter
     is_ours = type(segmenter).__module__.startswith("spscanner_rag.text.")
+    # numpy computes wherever it is loaded again; others only where they are installed
+    backend = "numpy" if scanner.backend == "numpy" else "auto"
     model_kwargs = {
         "window_tokens": scanner.window_tokens,
         "segment_tokens": scanner.segment_tokens,
@@ -176,5 +178,6 @@ def loading_options(scanner: "Scanner") -> dict[str, Any]:
         "model": None if is_bundled else checkpoint.source,
         "device": str(scanner.device),
         "dtype": str(scanner.dtype).removeprefix("torch."),
+        "backend": backend,
         "model_kwargs": model_kwargs,
     }

@@ -136,6 +136,18 @@ def test_a_scanner_is_stored_as_what_loads_it_again(
     assert copy.deepcopy(post).scanner is scanner
 
 
+def test_a_scanner_without_torch_is_stored_with_its_backend(
+    tiny_checkpoint: Path, no_shared_scanners: None
+) -> None:
+    scanner = Scanner.from_pretrained(tiny_checkpoint, backend="numpy")
+    post = SPScannerPostprocessor(scanner=scanner)
+    data = post.to_dict()
+    assert data["backend"] == "numpy"
+    back = SPScannerPostprocessor.from_dict(data)
+    assert back.backend == pickle.loads(pickle.dumps(post)).backend == "numpy"
+    assert scores(back) == scores(post)
+
+
 def test_a_scanner_from_the_hub_is_stored_with_its_commit(
     tiny_scanner: Scanner, tmp_path: Path
 ) -> None:

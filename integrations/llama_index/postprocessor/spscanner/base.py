@@ -191,7 +191,14 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
             dispatcher.event(ReRankEndEvent(nodes=list(results)))
 
     @field_serializer(
-        "model", "device", "dtype", "model_kwargs", "scorer", "count_tokens", "prompt"
+        "model",
+        "device",
+        "dtype",
+        "backend",
+        "model_kwargs",
+        "scorer",
+        "count_tokens",
+        "prompt",
     )
     def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields
         if self.scanner is not None:
