@@ -1,8 +1,8 @@
 """Reads XML: paragraphs of documents, and records of data with their path.
 
 An element whose children have only text is a record, as ``<book><title>...`` is. What
-has text and elements side by side is a paragraph. Entities and other files are never
-loaded.
+has text and elements side by side is a paragraph. Documents for readers are read by
+`xml_prose`. Entities and other files are never loaded.
 """
 
 import re
@@ -12,16 +12,21 @@ from spscanner_rag.files.readers.base64_values import is_base64
 from spscanner_rag.files.readers.html_values import without_html
 from spscanner_rag.files.readers.json_records import LONGEST_FIELD
 from spscanner_rag.files.readers.text_builder import BETWEEN_CELLS, TextBuilder
+from spscanner_rag.files.readers.xml_inline import InlineText
+from spscanner_rag.files.readers.xml_prose import XmlProse, is_document
+from spscanner_rag.files.readers.xml_shapes import (
+    LONGEST_PATH,
+    is_mixed,
+    is_sentence,
+    numbered_children,
+)
 from spscanner_rag.files.readers.zip_parts import Element, local_name, xml_root
 from spscanner_rag.system.install_hints import import_extra
 from spscanner_rag.text.block_segmentation import LONGEST_UNIT
 
 _BASE64 = "(base64)"
-_LONGEST_PATH = 200  # characters
-_FEWEST_SPACES = 7  # of a sentence without its full stop
 _BEGINNING = b"<?xml"
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+(?!html)[A-Za-z]", re.IGNORECASE)
-_NOTES = {"note", "footnote", "endnote", "fn"}  # inside a paragraph
 _ROWS = {"row", "tr", "Row"}
 _TITLES = {"title", "head"}
 _PARAGRAPHS = {"p", "para"}
@@ -50,7 +55,7 @@ def read_xml(data: bytes) -> TextFile:
             f"got XML that cannot be read ({' '.join(str(error).split())[:200]});"
             " expected a complete XML file: repair it, or give it the ending .txt"
         ) from None
-    document = _Xml()
+    document = XmlProse() if is_document(root) else XmlRecords()
     document.add(root)
     comments = data.count(b"<!--")
     if comments:
@@ -58,8 +63,8 @@ def read_xml(data: bytes) -> TextFile:
     return document.built.converted()
 
 
-class _Xml:
-    """Builds the text of a tree, which is walked without recursion."""
+class XmlRecords:
+    """Builds the text of data, whose tree is walked without recursion."""
 
     def __init__(self) -> None:
         self.built = TextBuilder()
@@ -79,13 +84,13 @@ class _Xml:
                 self.built.heading("".join(element.itertext()), level)
                 continue
             is_section = _is_section(element)
-            if _is_mixed(element):
+            if is_mixed(element):
                 self._add_paragraph(element, path)
             elif _is_record(element) and not is_section:
                 self._add_record(element, path)
             else:
                 self._add_attributes(element, path)
-                for child, child_path in reversed(_children(element, path)):
+                for child, child_path in reversed(numbered_children(element, path)):
                     todo.append((child, child_path, level + is_section, is_section))
         if self._names:
             self.built.row(BETWEEN_CELLS.join(self._names))
@@ -106,36 +111,12 @@ class _Xml:
     def _add_paragraph(self, element: Element, path: str) -> None:
         """Add a paragraph, and the notes in it after it."""
         self._add_attributes(element, path)
-        notes: list[str] = []
-        text = self._text_without_notes(element, notes)
+        line = InlineText(self._shown_within)
+        line.add(element, is_line=True)
         self._begin(path)
-        self.built.paragraph(text)
-        for note in notes:
+        self.built.paragraph(line.line)
+        for note in line.notes:
             self.built.paragraph(note)
-
-    def _text_without_notes(self, element: Element, notes: list[str]) -> str:
-        """The text of an element, in which a mark stands for each note."""
-        parts: list[str] = []
-        note: Element | None = None  # the one that the walk is in
-        for event, part in _walk(element):
-            if event == "end" and part is not element:
-                if note is None or note is part:
-                    note = None
-                    parts.append(part.tail or "")
-            elif event == "end" or note is not None:
-                continue
-            elif not isinstance(part.tag, str):  # an entity, which is not expanded
-                parts.append(str(part.text or ""))
-            elif part is not element and local_name(part) in _NOTES:
-                note = part
-                mark = f"[{len(notes) + 1}]"
-                parts.append(mark)
-                notes.append(f"{mark} {' '.join(''.join(part.itertext()).split())}")
-            else:
-                parts.append(part.text or "")
-                if part is not element:
-                    parts += self._shown_within(part)
-        return " ".join("".join(parts).split())
 
     def _shown_within(self, part: Element) -> list[str]:
         """The attributes of an element within a paragraph, if it has nothing else."""
@@ -154,7 +135,7 @@ class _Xml:
             if leaf is not element:
                 fields += self._attributes(leaf, f"{name}.")
             text = self._shown(leaf.text or "")
-            is_alone = leaf is element and (_is_prose(text) or name in _PARAGRAPHS)
+            is_alone = leaf is element and (is_sentence(text) or name in _PARAGRAPHS)
             if len(text) > LONGEST_FIELD or is_alone:
                 texts.append((name, text))
             elif text and local_name(element) in _ROWS:
@@ -195,43 +176,7 @@ class _Xml:
         return " ".join(without_html(text).split())
 
     def _begin(self, path: str) -> None:
-        self.built.place(path[-_LONGEST_PATH:])
-
-
-def _walk(element: Element) -> list[tuple[str, Element]]:
-    from lxml import etree
-
-    return list(etree.iterwalk(element, ("start", "end", "comment", "pi")))
-
-
-def _children(element: Element, path: str) -> list[tuple[Element, str]]:
-    """The children with their paths, in which those of one name have numbers."""
-    totals: dict[str, int] = {}
-    for child in element:
-        name = local_name(child)
-        totals[name] = totals.get(name, 0) + 1
-    numbers: dict[str, int] = {}
-    children: list[tuple[Element, str]] = []
-    for child in element:
-        name = local_name(child)
-        numbers[name] = numbers.get(name, 0) + 1
-        number = f"[{numbers[name]}]" if totals[name] > 1 else ""
-        children.append((child, f"{path}/{name}{number}"))
-    return children
-
-
-def _is_prose(text: str) -> bool:
-    """Whether a text reads like a sentence rather than like a value."""
-    return text.endswith((".", "!", "?", "…")) or text.count(" ") >= _FEWEST_SPACES
-
-
-def _is_mixed(element: Element) -> bool:
-    """Whether text and elements are side by side in an element."""
-    if not len(element):
-        return False
-    if element.text and element.text.strip():
-        return True
-    return any(child.tail and child.tail.strip() for child in element)
+        self.built.place(path[-LONGEST_PATH:])
 
 
 def _is_section(element: Element) -> bool:
