@@ -52,7 +52,7 @@ def fitted_scan_weights(
         assert question.estimates is not None
         columns.append(np.stack([question.scanner, question.estimates], axis=1))
     scanner, scan = least_loss(columns, answered, _START)
-    weights = replace(start, scan_scanner=scanner, scan=scan, scan_bias=0.0)
+    weights = replace(start, scan_scanner=scanner, scan=scan, scan_bias=0.0, sure=0.0)
     scale, shift = _platt(questions, weights)
     weights = _rescaled(weights, scale, shift)
     if cross is None or not start.cross:

@@ -26,8 +26,10 @@ class MeaningWeights:
     s + sentence * c + near * (n - c) + wide * (w - c)``: s is the scanner's own logit,
     c the cosine of the question with the sentence, n and w its mean over the sentences
     up to `NEAR` and `WIDE` away. With the logit e of a sentence scan, it is ``scan_bias
-    + scan_scanner * s + scan * e``. Where the scanner does not read, as in texts that
-    are not in English, `estimates` takes the place of e.
+    + scan_scanner * s + scan * e``, and a scanner that is sure by itself raises it to
+    ``log(exp(logit) + exp(sure * s + sure_bias))``: either of the two may find a
+    sentence. Where the scanner does not read, as in texts that are not in English,
+    `estimates` takes the place of e.
 
     Parameters
     ----------
@@ -35,6 +37,9 @@ class MeaningWeights:
         The weights of the first formula.
     scan, scan_scanner, scan_bias : float
         The weights of the second.
+    sure, sure_bias : float, default 0
+        Turn the scanner's logit into that of a sentence which it finds by itself. With
+        a ``sure`` of 0 it finds none so.
     words : float
         The weight of the share of the question's words that a sentence has, in
         `estimates`.
@@ -105,6 +110,8 @@ class MeaningWeights:
     scan: float = 1.0
     scan_scanner: float = 0.0
     scan_bias: float = 0.0
+    sure: float = 0.0
+    sure_bias: float = 0.0
     unread: float = 1.0
     unread_bias: float = 0.0
     asks: float = 0.0
@@ -143,7 +150,8 @@ class MeaningWeights:
         """
         if estimates is not None:
             scanned = self.scan_scanner * scanner + self.scan * estimates
-            return np.asarray(self.scan_bias + scanned, np.float32)
+            logits = np.asarray(self.scan_bias + scanned, np.float32)
+            return self._or_sure(logits, scanner)
         near = mean_of_neighbours(cosines, NEAR)
         wide = mean_of_neighbours(cosines, WIDE)
         added = (
@@ -152,6 +160,15 @@ class MeaningWeights:
             + self.wide * (wide - cosines)
         )
         return np.asarray(self.bias + self.scanner * scanner + added, np.float32)
+
+    def _or_sure(
+        self, logits: NDArray[np.float32], scanner: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """The logits, raised where the scanner is sure by itself: (sentences,)."""
+        if not self.sure:
+            return logits
+        alone = self.sure * scanner + self.sure_bias
+        return np.asarray(np.logaddexp(logits, alone), np.float32)
 
     def estimates(
         self,

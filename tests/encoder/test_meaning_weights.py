@@ -29,6 +29,19 @@ def test_with_a_sentence_scan_the_second_formula_holds() -> None:
     assert logits.tolist() == [-1 + 0.5 * 4 + 2 * 1, -1 + 0.5 * -2 + 2 * 3]
 
 
+def test_a_scanner_that_is_sure_finds_a_sentence_by_itself() -> None:
+    weights = MeaningWeights(scan=1.0, sure=0.5, sure_bias=-1.0)
+    scanner = np.float32([-20, 20, 4, 2])
+    estimates = np.float32([3, -9, 1, 0])
+    cosines = np.zeros(4, np.float32)
+    logits = weights.logits(scanner, cosines, estimates)
+    # where the two logits are equal, either of them is twice as likely as one
+    expected = [3, 9, 1 + np.log(2), np.log(2)]
+    np.testing.assert_allclose(logits, expected, atol=1e-4)
+    without_scan = weights.logits(scanner, cosines)
+    assert without_scan.tolist() == scanner.tolist()
+
+
 def test_what_others_say_is_behind_by_its_weight() -> None:
     weights = MeaningWeights(others=-2.0)
     said_by_others = np.array([False, True])
