@@ -28,7 +28,10 @@ _APART = {
 """Elements that stand apart from the words around them."""
 
 _FORMULAS = {"math", "tex-math"}
-_ALTERNATIVES = "alternatives"  # of which one is shown, as in articles of journals
+ALTERNATIVES: Final = "alternatives"
+"""An element with several forms of one thing, such as a formula and its picture."""
+
+_PREFERRED = ("math", "table", "tex-math", "textual-form")
 _TEX_BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.DOTALL)
 
 Shown = Callable[[Element], list[str]]
@@ -53,6 +56,7 @@ class InlineText:
         self.notes: list[str] = []  # of the line, each with its mark
         self._shown = shown
         self._parts: list[str] = []
+        self._others: set[Element] = set()  # forms of a thing that are not shown
 
     def add_text(self, text: str | None) -> None:
         """Add text between elements."""
@@ -87,6 +91,8 @@ class InlineText:
             self.add_text(part.text)
             return True
         name = local_name(part)
+        if part in self._others:
+            return False
         if name in _FORMULAS:
             self.add_text(formula_of(part))
             return False
@@ -94,10 +100,10 @@ class InlineText:
             if name in NOTES:
                 self._add_note(part)
                 return False
-            if _is_other_alternative(part):
-                return False
             if name in _APART or _touches_another(part):
                 self.add_text(" ")
+        if name == ALTERNATIVES:
+            self._others |= {*part} - {shown_alternative(part)}
         self.add_text(part.text)
         if not is_line:
             self._parts += self._shown(part)
@@ -133,16 +139,15 @@ def formula_of(element: Element) -> str:
     return (body[1] if body else source).strip().strip("$").strip()
 
 
-def _is_other_alternative(part: Element) -> bool:
-    """Whether a part is one of several forms of a thing, and not the one shown."""
-    parent = part.getparent()
-    if parent is None or local_name(parent) != _ALTERNATIVES:
-        return False
-    names = [local_name(child) for child in parent]
-    for preferred in ("math", "table", "tex-math", "textual-form"):
-        if preferred in names:
-            return local_name(part) != preferred
-    return part is not parent[0]
+def shown_alternative(alternatives: Element) -> Element:
+    """Return the one of several forms of a thing that is read best."""
+    first_by_name: dict[str, Element] = {}
+    for form in alternatives:
+        first_by_name.setdefault(local_name(form), form)
+    for name in _PREFERRED:
+        if name in first_by_name:
+            return first_by_name[name]
+    return alternatives[0]
 
 
 def _touches_another(part: Element) -> bool:

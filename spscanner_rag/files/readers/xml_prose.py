@@ -21,11 +21,13 @@ from spscanner_rag.files.readers.text_builder import (
     add_table,
 )
 from spscanner_rag.files.readers.xml_inline import (
+    ALTERNATIVES,
     FORMATTING,
     NOTES,
     InlineText,
     formula_of,
     line_of,
+    shown_alternative,
 )
 from spscanner_rag.files.readers.xml_shapes import (
     LONGEST_PATH,
@@ -184,7 +186,7 @@ class XmlProse:
 
     def _add_words_of_attributes(self, element: Element) -> None:
         for name in _SHOWN:
-            words = element.get(name, "").strip()
+            words = (element.get(name) or "").strip()
             if words:
                 self._paragraph(words)
 
@@ -281,6 +283,8 @@ class XmlProse:
             parent=local_name(element),
             in_section=in_section,
         )
+        if local_name(element) == ALTERNATIVES:
+            return [inside._replace(content=shown_alternative(element))]
         tasks: list[Task] = []
         fields: list[Element] = []
         for child, path in numbered_children(element, task.path):

@@ -129,7 +129,27 @@ def test_every_word_is_in_a_unit(texts: list[str]) -> None:
     assert_all_read(read(source), texts * 10 + texts[:1] * 2 + texts[1:2])
 
 
-@pytest.mark.parametrize("name", ["p", "table", "tr", "sec", "i", "x", "td"])
+def test_one_of_several_forms_is_read() -> None:
+    forms = (
+        "<alternatives><tex-math>$b$</tex-math><math><mi>b</mi></math></alternatives>"
+    )
+    document = read(
+        f"<article><p>So {forms} holds.</p><disp-formula>{forms}</disp-formula>"
+        "<p>See <alternatives><q>a</q><q>c</q></alternatives>.</p></article>"
+    )
+    assert document.text == "So b holds.\n\nb\n\nSee a."
+
+
+def test_entities_are_shown_by_name_everywhere() -> None:
+    table = "<table>&e;<tr><td>&e; 1</td>&e;<td>2</td></tr></table>"
+    document = read(
+        "<!DOCTYPE article [<!ENTITY e 'x'>]><article><p>&e; is</p>&e;"
+        f"<sec><title>&e;</title>&e;{table}<r><f>&e;</f></r></sec></article>"
+    )
+    assert document.text.count("&e;") == 7
+
+
+@pytest.mark.parametrize("name", ["p", "table", "tr", "sec", "i", "x", "td", "fn"])
 def test_nested_elements_are_read_in_linear_time(name: str) -> None:
     """A reader that looks through all that is inside at each level takes minutes."""
 
@@ -139,6 +159,20 @@ def test_nested_elements_are_read_in_linear_time(name: str) -> None:
         source = f"<article><p>One.</p>{nested}</article>"
         start = time.process_time()
         assert read(source).text.count("b") >= width
+        return time.process_time() - start
+
+    assert seconds(8_000) < 30 * max(seconds(800), 0.02)
+
+
+@pytest.mark.parametrize(
+    "name", ["alternatives", "sec", "table", "r", "fn", "tr", "list"]
+)
+def test_many_children_are_read_in_linear_time(name: str) -> None:
+    def seconds(width: int) -> float:
+        inside = "<title>b</title><label>c</label><q>d</q><td>e</td>" * width
+        source = f"<article><p>One.</p><{name}>{inside}</{name}></article>"
+        start = time.process_time()
+        assert read(source).text.startswith("One.")
         return time.process_time() - start
 
     assert seconds(8_000) < 30 * max(seconds(800), 0.02)
