@@ -184,6 +184,10 @@ def formula_text(element: Element) -> str:
 def _parts(element: Element, depth: int) -> Iterator[str]:
     yield _plain(element.text)
     for child in element:
+        if not isinstance(child.tag, str):  # an entity, which is not expanded
+            yield _plain(child.text)
+            yield _plain(child.tail)
+            continue
         name = child.tag.rpartition("}")[2].lower()
         if child.tag.endswith(_UNREAD):
             pass

@@ -102,7 +102,7 @@ class InlineText:
                 return False
             if name in _APART or _touches_another(part):
                 self.add_text(" ")
-        if name == ALTERNATIVES:
+        if name == ALTERNATIVES and len(part):
             self._others |= {*part} - {shown_alternative(part)}
         self.add_text(part.text)
         if not is_line:
@@ -140,7 +140,10 @@ def formula_of(element: Element) -> str:
 
 
 def shown_alternative(alternatives: Element) -> Element:
-    """Return the one of several forms of a thing that is read best."""
+    """Return the one of several forms of a thing that is read best.
+
+    There is at least one.
+    """
     first_by_name: dict[str, Element] = {}
     for form in alternatives:
         first_by_name.setdefault(local_name(form), form)
